@@ -57,6 +57,7 @@ enum class Operation : uint32_t {
   kDelete = 4,
   kProbe =
       5,  // answered at once and without a file: the daemon is at work, however long another request takes it
+  kSkipped = 6,  // of a pipeline: what it has left out, as JSON of a ListSkippedResponse
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,

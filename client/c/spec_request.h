@@ -1,4 +1,4 @@
-// Asks a daemon to create, validate or delete a pipeline: the client's side of a request about a spec (ring/attach.h).
+// Asks a daemon to create, validate or delete a pipeline, or what it has skipped: the client's side of a request about a spec (ring/attach.h).
 //
 // Threads:  any; no state.
 // Owns:     its connection, which ends with the call unless the caller takes it.
@@ -31,7 +31,7 @@ struct SpecRequest {
   std::function<bool()> is_cancelled = nullptr;
 };
 
-// `answer`: JSON of a ValidatePipelineResponse (control.proto); "" of a delete. `connection`: becomes the one that was asked on; may be
+// `answer`: JSON of a ValidatePipelineResponse (control.proto), of kSkipped of a ListSkippedResponse; "" of a delete. `connection`: becomes the one that was asked on; may be
 // null.
 penstock::ring::Status RequestSpec(const std::string& socket_path, const SpecRequest& asked,
                                    std::string* answer,

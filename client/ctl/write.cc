@@ -57,7 +57,8 @@ void AddWrite(Command root) {
         "--jsonl", &options->jsonl,
         "A file with a JSON object a line: each becomes an Example with its fields; numbers are "
         "float where some line of the file has a point or an exponent, otherwise int64: write "
-        "1.0 where a feature is to be float");
+        "1.0 where a feature is to be float. NaN, Infinity and -Infinity are floats, as Python's "
+        "json writes them");
   });
   command.Runs([options] { return Run(*options); });
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -5,6 +6,8 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -49,7 +52,9 @@ absl::StatusOr<Kind> KindOf(const json& value) {
       }
       return Kind::kInt64;
     case json::value_t::number_float:
-      if (!std::isfinite(static_cast<float>(value.get<double>()))) {
+      // What is not finite was written so.
+      if (std::isfinite(value.get<double>()) &&
+          !std::isfinite(static_cast<float>(value.get<double>()))) {
         return absl::InvalidArgumentError(absl::StrCat("number beyond float32: ", value.dump()));
       }
       return Kind::kFloat;
@@ -78,12 +83,72 @@ absl::Status Learn(const json& value, uint64_t line, Field* field) {
   return absl::OkStatus();
 }
 
+// NaN, Infinity and -Infinity, which Python's json writes and the library does not read: by the ordinal of the number in the line's text.
+using NotFinite = std::map<uint64_t, double>;
+
+// Writes numbers of the same length in their places.
+NotFinite ReplaceNotFinite(std::string* line) {
+  struct Word {
+    std::string_view text;
+    std::string_view number;
+    double value;
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr Word kWords[] = {{"NaN", "0.0", std::numeric_limits<double>::quiet_NaN()},
+                                    {"Infinity", "0.000000", kInfinity},
+                                    {"-Infinity", "-0.000000", -kInfinity}};
+  constexpr std::string_view kNumber = "+-.0123456789eE";
+  // What stands around a value.
+  const auto ends = [line](size_t at) {
+    return at >= line->size() ||
+           std::string_view(" \t\r,:[]{}").find((*line)[at]) != std::string_view::npos;
+  };
+  NotFinite found;
+  uint64_t ordinal = 0;
+  for (size_t at = 0; at < line->size();) {
+    const char letter = (*line)[at];
+    if (letter == '"') {
+      for (++at; at < line->size() && (*line)[at] != '"'; ++at) at += (*line)[at] == '\\';
+      ++at;
+      continue;
+    }
+    const Word* word = std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& one) {
+      return std::string_view(*line).substr(at, one.text.size()) == one.text &&
+             (at == 0 || ends(at - 1)) && ends(at + one.text.size());
+    });
+    if (word != std::end(kWords)) {
+      line->replace(at, word->number.size(), word->number);
+      found[ordinal++] = word->value;
+      at += word->number.size();
+    } else if (letter == '-' || (letter >= '0' && letter <= '9')) {
+      ++ordinal;
+      at = std::min(line->find_first_not_of(kNumber, at), line->size());
+    } else {
+      ++at;
+    }
+  }
+  return found;
+}
+
 // The library's own builder takes an integer of more than 64 bits for a fraction.
 class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
-  explicit Builder(json& into) : json_sax_dom_parser(into) {}
+  Builder(json& into, NotFinite not_finite)
+      : json_sax_dom_parser(into), not_finite_(std::move(not_finite)) {}
+
+  bool number_integer(int64_t value) {
+    ++num_numbers_;
+    return json_sax_dom_parser::number_integer(value);
+  }
+
+  bool number_unsigned(uint64_t value) {
+    ++num_numbers_;
+    return json_sax_dom_parser::number_unsigned(value);
+  }
 
   bool number_float(double value, const std::string& text) {
+    const auto not_finite = not_finite_.find(num_numbers_++);
+    if (not_finite != not_finite_.end()) value = not_finite->second;
     if (text.find_first_of(".eE") == std::string::npos) {
       beyond_ = text;
       return false;
@@ -95,6 +160,8 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
   const std::string& beyond() const { return beyond_; }
 
  private:
+  const NotFinite not_finite_;
+  uint64_t num_numbers_ = 0;
   std::string beyond_;
 };
 
@@ -114,7 +181,7 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
   for (uint64_t line = 1; std::getline(file, text); ++line) {
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     json object;
-    Builder builder(object);
+    Builder builder(object, ReplaceNotFinite(&text));
     try {
       json::sax_parse(text, &builder);
     } catch (const json::parse_error& error) {

@@ -36,6 +36,76 @@ PyTypeObject* MakeLeaseType() {
 
 PyTypeObject* lease_type = nullptr;
 
+// The string of an array without axes, borrowed; null with a Python error set for one of several.
+PyObject* LoneString(PyArrayObject* array) {
+  if (PyArray_NDIM(array) > 0) {
+    PyErr_SetString(PyExc_TypeError,
+                    "an array of several strings has no bytes of its own: b\"\".join(x.ravel()) "
+                    "are theirs, and x[0] is a bytes object");
+    return nullptr;
+  }
+  PyObject* string = *static_cast<PyObject**>(PyArray_DATA(array));
+  return string != nullptr ? string : Py_None;
+}
+
+// NumPy's arrays of objects give whoever asks for their bytes (bytes(x), file.write, hashlib) those of pointers. Ours give a lone string's
+// own, and refuse those of several. What NumPy makes of them with another element type is as NumPy's.
+int GetStringBuffer(PyObject* self, Py_buffer* view, int flags) {
+  auto* array = reinterpret_cast<PyArrayObject*>(self);
+  if (PyArray_TYPE(array) != NPY_OBJECT)
+    return PyArray_Type.tp_as_buffer->bf_getbuffer(self, view, flags);
+  view->obj = nullptr;
+  PyObject* string = LoneString(array);
+  return string != nullptr ? PyObject_GetBuffer(string, view, flags) : -1;
+}
+
+// tobytes(), in the same way.
+PyObject* StringToBytes(PyObject* self, PyObject* args, PyObject* kwargs) {
+  auto* array = reinterpret_cast<PyArrayObject*>(self);
+  if (PyArray_TYPE(array) == NPY_OBJECT) {
+    PyObject* string = LoneString(array);
+    return string != nullptr ? PyBytes_FromObject(string) : nullptr;
+  }
+  PyObject* plain = PyArray_View(array, nullptr, &PyArray_Type);
+  PyObject* method = plain != nullptr ? PyObject_GetAttrString(plain, "tobytes") : nullptr;
+  Py_XDECREF(plain);
+  PyObject* bytes = method != nullptr ? PyObject_Call(method, args, kwargs) : nullptr;
+  Py_XDECREF(method);
+  return bytes;
+}
+
+// In a pickle they are NumPy's own, for processes without this package.
+PyObject* ReduceStrings(PyObject* self, PyObject* protocol) {
+  PyObject* plain = PyArray_View(reinterpret_cast<PyArrayObject*>(self), nullptr, &PyArray_Type);
+  if (plain == nullptr) return nullptr;
+  PyObject* reduced = PyObject_CallMethod(plain, "__reduce_ex__", "O", protocol);
+  Py_DECREF(plain);
+  return reduced;
+}
+
+PyTypeObject* MakeStringsType() {
+  static PyMethodDef methods[] = {
+      {"__reduce_ex__", &ReduceStrings, METH_O, nullptr},
+      {"tobytes", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&StringToBytes)),
+       METH_VARARGS | METH_KEYWORDS, nullptr},
+      {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {
+      {Py_tp_methods, methods},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(&GetStringBuffer)},
+      {Py_tp_doc, const_cast<char*>("A NumPy array of bytes objects. As a buffer, one without axes "
+                                    "is its string, and others are refused.")},
+      {0, nullptr}};
+  static PyType_Spec spec = {"penstock._core.Strings", 0, 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  PyObject* bases = PyTuple_Pack(1, reinterpret_cast<PyObject*>(&PyArray_Type));
+  if (bases == nullptr) return nullptr;
+  PyObject* type = PyType_FromSpecWithBases(&spec, bases);
+  Py_DECREF(bases);
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+PyTypeObject* strings_type = nullptr;
+
 // The NumPy type for an element type of penstock.h; null with a Python error set.
 PyArray_Descr* MakeDescr(uint32_t dtype) {
   switch (dtype) {
@@ -108,8 +178,8 @@ PyObject* MakeArray(PyObject* dtype, uint32_t ndim, const int64_t* shape, const 
 
 // An array of `bytes`.
 PyObject* MakeStrings(const penstock_tensor& tensor, uint32_t ndim, const int64_t* shape) {
-  PyObject* array =
-      PyArray_SimpleNew(static_cast<int>(ndim), const_cast<npy_intp*>(shape), NPY_OBJECT);
+  PyObject* array = PyArray_New(strings_type, static_cast<int>(ndim), const_cast<npy_intp*>(shape),
+                                NPY_OBJECT, nullptr, nullptr, 0, 0, nullptr);
   if (array == nullptr) return nullptr;
   // Without an element yet: NumPy takes null for None.
   auto** elements = static_cast<PyObject**>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
@@ -181,8 +251,11 @@ bool FindClass(const char* module_name, const char* name, PyObject** found) {
 bool ImportNumpy() {
   if (_import_array() < 0) return false;
   if (lease_type == nullptr) lease_type = MakeLeaseType();
-  return lease_type != nullptr;
+  if (strings_type == nullptr) strings_type = MakeStringsType();
+  return lease_type != nullptr && strings_type != nullptr;
 }
+
+PyObject* StringsType() { return reinterpret_cast<PyObject*>(strings_type); }
 
 PyObject* MakeWritable(PyObject* array) {
   if (!PyArray_Check(array)) {
@@ -309,9 +382,9 @@ bool ArrayFactory::Describe(const penstock_loader* loader) {
 }
 
 bool ArrayFactory::ReadStructure(const char* text) {
-  PyObject* module = PyImport_ImportModule("json");
+  PyObject* module = PyImport_ImportModule("penstock._structure");
   if (module == nullptr) return false;
-  structure_ = PyObject_CallMethod(module, "loads", "s", text);
+  structure_ = PyObject_CallMethod(module, "nodes_from_json", "s", text);
   Py_DECREF(module);
   if (structure_ == nullptr) return false;
   const Py_ssize_t count = CountTensors(structure_);

@@ -2,7 +2,7 @@
 // once a batch.
 //
 //   numbers         a read-only NumPy array over the ring's memory
-//   strings         an array of `bytes` objects, which are copies
+//   strings         an array of `bytes` objects, which are copies: of a class of NumPy's arrays whose buffer is the string, not a pointer
 //   ragged tensors  a penstock.RaggedTensor over such arrays
 //   sparse tensors  a penstock.SparseTensor of such arrays
 //
@@ -34,6 +34,9 @@ PyObject* MakeWritable(PyObject* array);
 // The NumPy type of an element type of penstock.h, or null with a Python error set; and back, 0 for any other.
 PyObject* MakeDtype(uint32_t dtype);
 uint32_t DtypeCode(PyObject* dtype);
+
+// The class of arrays of strings, borrowed.
+PyObject* StringsType();
 
 // Where a contiguous NumPy array lies.
 void LookAt(PyObject* array, void** memory, uint64_t* bytes);

@@ -90,7 +90,7 @@ class Loader {
          double reconnect, const std::string& slow, double lag,
          const std::optional<std::string>& consumer, bool take_over, nb::object cuda,
          uintptr_t stream, const std::optional<int64_t>& batch_size)
-      : cuda_(std::move(cuda)) {
+      : name_(name), socket_(socket.value_or(penstock_default_socket())), cuda_(std::move(cuda)) {
     if (timeout.has_value()) {
       if (!(*timeout >= 0)) ThrowError(PENSTOCK_INVALID_ARGUMENT, "timeout is below zero");
       timeout_ns_ = static_cast<int64_t>(std::min(*timeout, 1e9) * 1e9);
@@ -118,6 +118,7 @@ class Loader {
       }
       return static_cast<uint32_t>(number);
     };
+    is_rank_ = options.mode == PENSTOCK_RANK;
     options.rank = count("rank", rank.value_or(0));
     options.world_size = count("world_size", world_size.value_or(1));
     options.replica = count("replica", replica);
@@ -174,8 +175,10 @@ class Loader {
     penstock_batch* const batch = BatchOf(lease.ptr());
     const bool warns =
         penstock_batch_is_copy(batch) && !penstock_batch_is_joined(batch) && !warned_;
-    PyObject* element =
-        warns && !WarnOfCopies() ? nullptr : arrays_.MakeElement(batch, lease.ptr());
+    const bool lacks_rows = is_rank_ && penstock_batch_rows(batch) == 0 && !warned_of_no_rows_;
+    PyObject* element = (warns && !WarnOfCopies()) || (lacks_rows && !WarnOfNoRows())
+                            ? nullptr
+                            : arrays_.MakeElement(batch, lease.ptr());
     if (element == nullptr) {
       KeepUngiven(std::move(lease));
       return nullptr;
@@ -220,6 +223,11 @@ class Loader {
     out["skipped"] = penstock_skipped(loader_);
     out["joined"] = penstock_joined(loader_);
     return out;
+  }
+
+  // As Python has it, which the answer is for.
+  nb::object Skipped() const {
+    return nb::module_::import_("penstock._control").attr("skipped")(socket_, name_);
   }
 
   size_t Length() const {
@@ -381,6 +389,15 @@ class Loader {
     }
   }
 
+  bool WarnOfNoRows() {
+    warned_of_no_rows_ = true;
+    return PyErr_WarnEx(PyExc_RuntimeWarning,
+                        "this rank has no row of a batch, which has fewer rows than there are "
+                        "ranks: a last batch, most likely. drop_remainder=True leaves it out, "
+                        "remainder=\"wrap\" fills it up",
+                        1) == 0;
+  }
+
   bool WarnOfCopies() {
     if (loader_ == nullptr) return true;  // closed meanwhile
     warned_ = true;
@@ -393,6 +410,7 @@ class Loader {
                             static_cast<unsigned>(stats.leases)) == 0;
   }
 
+  const std::string name_, socket_;
   const nb::object cuda_;  // where batches are taken from a device's ring; None: they are not
   penstock_loader* loader_ = nullptr;
   penstock_loader* closing_ = nullptr;  // closed while a thread waited in it
@@ -410,6 +428,8 @@ class Loader {
   bool redelivered_ = false;
   bool dynamic_ = false;
   bool warned_ = false;
+  bool is_rank_ = false;
+  bool warned_of_no_rows_ = false;
   bool has_own_size_ = false;
 };
 
@@ -434,6 +454,7 @@ NB_MODULE(_core, m) {
   penstock_python::DefineDevice(m);
   penstock_python::DefineControl(m);
   penstock_python::DefineRecords(m);
+  m.attr("Strings") = nb::borrow(penstock_python::StringsType());
   m.def("version", &penstock_version, "The release, such as \"0.1.0\".");
   m.def("abi_version", &penstock_abi_version, "The version of the ring's ABI.");
   m.def(
@@ -472,6 +493,9 @@ NB_MODULE(_core, m) {
            nb::arg("consumer").none() = nb::none(), nb::arg("take_over") = false,
            nb::arg("cuda").none() = nb::none(), nb::arg("stream") = 0,
            nb::arg("batch_size").none() = nb::none())
+      .def("skipped", &Loader::Skipped,
+           "What the pipeline has left out by now (ignore_errors, damage), in every pass anew: a "
+           "penstock.Skipped with the count and the first 1,000 places.")
       .def("stats", &Loader::Stats,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, "

@@ -73,3 +73,42 @@ def test_what_is_refused_of_rows_and_of_batches_says_what_to_act_on(function, me
     with pytest.raises(penstock.InvalidArgumentError) as caught:
         PAIRS.map(function).element_spec
     assert re.search(message, str(caught.value).split("\n")[0]), caught.value
+
+
+def of_the_datas_size():
+    """Batches of two rows of the same numbers, whose axes behind the first only the data tells."""
+    numbers = D.range(1, 5).map(lambda n: penstock.functions.arange(n * 0 + 2) + n).batch(2)
+    images = D.range(1, 5).map(lambda n: np.reshape(penstock.functions.arange(n * 0 + 6) + n, [n * 0 + 2, 3])).batch(2)
+    of_numbers = [np.array([[n, n + 1], [n + 1, n + 2]]) for n in (1, 3)]
+    of_images = [np.arange(6).reshape(2, 3) + np.array([n, n + 1])[:, None, None] for n in (1, 3)]
+    return [(numbers, of_numbers), (images, of_images)]
+
+
+@pytest.mark.parametrize("function", [
+    np.ravel,
+    lambda x: x.reshape(-1),
+    lambda x: np.reshape(x, (-1,)),
+    lambda x: x.flatten(),
+    lambda x: np.outer(x, np.array([1, 2])),
+    lambda x: x.reshape(-1, 1),
+    lambda x: np.reshape(x, [-1, 2]),
+    lambda x: x.reshape(2, -1),
+    lambda x: x.reshape(x.shape[0], -1),
+    lambda x: np.ravel(x) * 2 + 1,
+    lambda x: {"x": np.ravel(x)}["x"],
+])  # fmt: skip
+def test_batches_of_sizes_that_only_the_data_tells_are_reshaped_as_numpy_does(function):
+    for batches, arrays in of_the_datas_size():
+        for found, array in zip([*batches.map(function)], arrays):
+            np.testing.assert_array_equal(found, function(array))
+
+
+def test_axes_of_one_are_not_left_out_by_what_only_the_data_tells():
+    ones = D.range(1, 5).map(lambda n: penstock.functions.arange(n * 0 + 1) + n)
+    for dataset in (ones, ones.batch(2), ones.padded_batch(2), D.range(4).map(lambda n: np.reshape(n, [1])).batch(2)):
+        with pytest.raises(penstock.TraceError, match=r"np.squeeze of a value of shape \(None.*np.squeeze\(x, axis=-1\)"):
+            dataset.map(np.squeeze)
+        with pytest.raises(penstock.TraceError, match="np.squeeze of a value of shape"):
+            dataset.map(lambda x: x.squeeze())
+    assert [x.tolist() for x in D.range(4).map(lambda n: np.reshape(n, [1])).batch(2).map(lambda x: np.squeeze(x, -1))] == [[0, 1], [2, 3]]
+    assert [x.tolist() for x in D.range(2).map(lambda n: np.squeeze(np.reshape(n, [1, 1])))] == [0, 1]

@@ -36,3 +36,14 @@ def test_cardinality_can_be_stated():
         penstock.Dataset.range(3).pad_to_cardinality(2)
     with pytest.raises(penstock.InvalidArgumentError, match="one element, found more"):
         kept.get_single_element()
+
+
+def test_a_length_that_is_not_known_says_why(tmp_path):
+    rows = penstock.Dataset.range(9)
+    for dataset, why in [
+        (rows.filter(lambda x: x > 3), "behind filter only the elements tell how many there are"),
+        (rows.map(lambda x: x * 2).take_while(lambda x: x < 3).batch(2), "behind take_while only the elements tell"),
+        (penstock.TextLineDataset(tmp_path / "a").map(lambda x: x), "its files would have to be read"),
+    ]:
+        with pytest.raises(TypeError, match=f"the dataset's length is unknown: {why}"):
+            len(dataset)

@@ -227,7 +227,7 @@ def test_a_signals_handler_does_not_wait_for_what_it_has_interrupted(share):
 def test_a_seed_that_two_branches_have_stays_one(tmp_path):
     numbers = penstock.Dataset.range(50).shuffle(50)
     kept = [numbers.map(lambda x: x * 2).cache(str(tmp_path / name)) for name in ("one", "other")]
-    spec, _ = _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "job")
+    spec, *_ = _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "job")
     assert len(spec.seeds) == 2 and spec.seeds[0] == spec.seeds[1]
     assert _sharing._spec_of(penstock.Dataset.zip(tuple(kept)), "other")[0].seeds != spec.seeds
 
@@ -295,3 +295,100 @@ def test_the_place_of_sockets_is_not_too_long(share, tmp_path, monkeypatch):
     _sharing._shares.pop(name).leave()
     wait_until(lambda: daemon_of(path) is None)
     remove(os.path.dirname(path))
+
+
+# A rank that divides the dataset by itself, as DistributedSampler does.
+DIVIDED = """
+import sys
+import penstock
+from penstock._epochs import EpochLoader
+
+share, rank, how = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+numbers = penstock.Dataset.range(60)
+dataset = numbers.shard(2, rank) if how == "shard" else penstock.Dataset.range(30 * rank, 30 * rank + 30)
+loaders = []
+for part in [dataset] if how != "several" else [numbers.take(10), dataset, numbers] if rank == 0 else [numbers, numbers.take(10)]:
+    loaders.append(EpochLoader(part.batch(10), lambda array: array, {"share": share, "rank": rank, "world_size": 2}))
+print("made", flush=True)
+sys.stdin.readline()
+"""
+
+
+def start_divided(share, rank, how):
+    process = subprocess.Popen(
+        [sys.executable, "-W", "always", "-c", DIVIDED, share, str(rank), how],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    return process, process.stdout.readline()
+
+
+@pytest.mark.parametrize("how, wanted", [
+    ("shard", "InvalidArgumentError: rank 1 of 2 gives a dataset with a shard of its own, as rank 0 does: each would wait for ever"),
+    ("range", "RuntimeWarning: rank 1 of 2 gives another dataset than rank 0: a loader waits until all ranks have given an equal one"),
+    ("several", ""),
+])  # fmt: skip
+def test_ranks_that_would_wait_for_each_other_for_ever_are_told(share, how, wanted):
+    first, said = start_divided(share, 0, how)
+    assert said == "made\n"
+    second, said = start_divided(share, 1, how)
+    assert said == ("" if how == "shard" else "made\n")
+    text = second.communicate()[1]
+    assert wanted in text and (wanted != "" or text == "")
+    end(first)
+    # Those of an earlier job are nobody's.
+    alone, said = start_divided(share, 1, "shard")
+    assert said == "made\n" and alone.communicate()[1] == ""
+
+
+def test_a_second_daemon_never_serves_a_job_whose_folder_was_removed(share, monkeypatch):
+    first = start_rank(share, 0, 1, step_by_step=True)
+    step(first)
+    folder = os.path.dirname(socket_of(share))
+    daemon = daemon_of(socket_of(share))
+    remove(os.path.dirname(folder))
+    monkeypatch.setattr(_sharing, "_PATIENCE_SECONDS", 0)
+    with pytest.raises(penstock.FailedPreconditionError, match=f"the folder of the job 'job' was removed while its daemon runs: {folder}"):
+        penstock.shared_daemon(share)
+    assert daemon_of(socket_of(share)) is None
+    # Who is in it goes on.
+    assert len(step(first)) == 10
+    end(first)
+    monkeypatch.undo()
+    wait_until(lambda: not os.path.exists(f"/proc/{daemon}"))
+    monkeypatch.setenv("TMPDIR", os.path.dirname(os.path.dirname(folder)))
+    # The next one begins anew.
+    assert daemon_of(penstock.shared_daemon(share)) not in (None, daemon)
+
+
+def test_one_who_is_in_a_job_whose_folder_was_removed_is_told(share):
+    path = penstock.shared_daemon(share)
+    loader = penstock.Dataset.range(100).batch(1).loader(socket=path, name="numbers")
+    assert next(loader).tolist() == [0]
+    remove(os.path.dirname(path))
+    with pytest.raises(penstock.FailedPreconditionError, match="was removed while its daemon runs"):
+        penstock.shared_daemon(share)
+    assert [next(loader).tolist() for _ in range(50)] == [[i] for i in range(1, 51)]
+    loader.close()
+
+
+def test_a_lock_that_was_removed_while_it_was_waited_for_is_taken_anew(share, monkeypatch):
+    import fcntl
+
+    taken = []
+
+    def flock(file, operation, flock=fcntl.flock):
+        flock(file, operation)
+        if operation == fcntl.LOCK_EX and not taken:
+            taken.append(file.name)
+            os.remove(file.name)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    held = _sharing._share(share)
+    with held.locked():
+        assert taken and os.path.samestat(os.stat(taken[0]), os.fstat(held._lock.fileno()))
+
+
+def test_a_place_for_temporary_files_that_has_gone_is_told(share, monkeypatch, tmp_path):
+    monkeypatch.setattr("tempfile.tempdir", "/tmp/gone-" + share)
+    with pytest.raises(penstock.NotFoundError, match="the folder for temporary files has gone: /tmp/gone-job; make it again"):
+        penstock.shared_daemon(share)

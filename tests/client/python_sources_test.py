@@ -110,7 +110,7 @@ def test_strings_of_nested_lists_keep_zeros_at_the_end():
     assert elements(make(rows)) == rows
     assert [element["x"].tolist() for element in make({"x": rows})] == rows
     assert elements(penstock.Dataset.from_tensors((["x\0"], 1)).map(lambda x, _: x)) == [[b"x\0"]]
-    with pytest.raises(TypeError, match="holds a int among strings"):
+    with pytest.raises(TypeError, match=r"the int 1 among strings at \[0, 0\]"):
         make([[1, b"a"]])
 
 
@@ -118,7 +118,7 @@ def test_strings_that_are_none_or_none_at_all():
     for empty in (np.array([], object), np.array([], "S3"), np.zeros((0, 2), object)):
         spec = penstock.Dataset.from_tensor_slices(empty).element_spec
         assert spec == penstock.TensorSpec(empty.shape[1:], penstock.string), spec
-    with pytest.raises(TypeError, match="holds a NoneType among strings"):
+    with pytest.raises(TypeError, match=r"the NoneType None among strings at \[1\]"):
         penstock.Dataset.from_tensor_slices(np.array([b"a", None], object))
 
 
@@ -153,13 +153,13 @@ def test_arrays_that_do_not_fit():
         (lambda: make((np.arange(3), np.arange(4))), ValueError, r"first axes have one size: 0 \(3,\), 1 \(4,\)"),
         (lambda: make(np.int64(3)), ValueError, "first axes"),
         (lambda: make(np.array([1 + 2j])), TypeError, "complex128"),
-        (lambda: make({"a": np.array([b"x", 3], object)}), TypeError, "from_tensor_slices: a holds a int among strings"),
-        (lambda: make([2**64, 1]), TypeError, "value holds 18446744073709551616, where tensors hold numbers of at most 64 bits"),
-        (lambda: make([None, 1]), TypeError, "value holds None, where tensors hold numbers"),
+        (lambda: make({"a": np.array([b"x", 3], object)}), TypeError, r"from_tensor_slices: a is .* the int 3 among strings at \[1\]"),
+        (lambda: make([2**64, 1]), TypeError, r"the int 18446744073709551616 at \[0\]; tensors hold integers of at most 64 bits"),
+        (lambda: make([None, 1]), TypeError, r"the NoneType None at \[0\]; a tensor has no missing"),
         (lambda: make([[1, 2], [3]]), ValueError, "from_tensor_slices's argument holds lists of different lengths.*pad them"),
         (lambda: make({"a": [[1, 2], [3]]}), ValueError, "from_tensor_slices: a holds lists of different lengths"),
         (lambda: make(()), TypeError, "holds no tensor"),
-        (lambda: make({3: np.arange(3)}), TypeError, "no name: 3"),
+        (lambda: make({object: np.arange(3)}), TypeError, "a key of type type"),
     ]
     for function, kind, message in cases:
         with pytest.raises(kind, match=message):
@@ -500,9 +500,9 @@ def test_what_flat_map_and_interleave_refuse():
     cases = [
         (lambda: numbers.interleave(lambda x: x), "returned a Tensor; it returns a Dataset: one that reads the path, or one of the"),
         (lambda: numbers.flat_map(lambda x: penstock.TFRecordDataset(x + 1)), "a path that is computed"),
-        (lambda: numbers.flat_map(lambda x: numbers.take(x)), "count is a traced value; it is a constant; enumerate\\(\\) with take_while"),
+        (lambda: numbers.flat_map(lambda x: numbers.take(x)), r"count is a traced value; it is a constant; enumerate\(\).take_while"),
         (lambda: numbers.flat_map(lambda x: numbers.shard(3, x)), "index is a traced value"),
-        (lambda: numbers.flat_map(lambda x: penstock.Dataset.range(0, 9, x)), "the step of a range is a traced value or 0"),
+        (lambda: numbers.flat_map(lambda x: penstock.Dataset.range(0, 9, x)), "the step of a range is a traced value"),
         (lambda: numbers.map(penstock.Dataset.from_tensors), "Dataset.from_tensors of a traced value; it makes a dataset in the function"),
         (lambda: numbers.flat_map(lambda x: numbers.map(lambda y: y + kept[0])), "a value of another function's call is used here"),
         (lambda: numbers.map(lambda y: y + kept[0]), "a value of another function's call is used here"),
@@ -512,11 +512,8 @@ def test_what_flat_map_and_interleave_refuse():
             function()
     with pytest.raises(penstock.InvalidArgumentError, match="expected 1 to 64 for datasets of an element's values, found 65"):
         next(iter(numbers.interleave(lambda x: penstock.Dataset.from_tensors(x).repeat(2), 65)))
-    with pytest.raises(penstock.InvalidArgumentError, match="input 1: expected another source"):
-        pair = penstock.Dataset.from_tensors
-        next(iter(numbers.flat_map(lambda x: pair(x).concatenate(pair(-x)))))
-    with pytest.raises(penstock.InvalidArgumentError, match="only inside of interleave or flat_map over paths"):
-        next(iter(numbers.map(lambda x: x).flat_map(penstock.TextLineDataset)))
+    with pytest.raises(penstock.TraceError, match=r"a reader of paths that are elements of range \| map"):
+        numbers.map(lambda x: x + 1).flat_map(penstock.TextLineDataset)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])

@@ -3,11 +3,14 @@
 import copy
 import functools
 import json
+import logging
 import math
 import os
 import pickle
 import random
 import re
+import reprlib
+import string
 import subprocess
 import sys
 import types
@@ -369,7 +372,20 @@ ERRORS = [
     (lambda x: {1: 2}[x], "as a key of a dict or a set.*penstock.functions.take\\(table, x, axis=0\\)"),
     (lambda x: x in {1, 2}, "as a key of a dict or a set"),
     (lambda x: bytes(x), r"bytes\(\) of a traced value.*decode_raw"),
-    (lambda x: penstock.io.read_file(f"/folder/{x}.jpg"), "an f-string of a traced value g[i]ve"),
+    (lambda x: penstock.io.read_file(f"/folder/{x}.jpg"), r"a traced value as t[e]xt \(str, repr, an f-string"),
+    (lambda x: penstock.io.read_file(f"/folder/{x!r:>9}"), "a traced value as t[e]xt"),
+    (lambda x: penstock.io.read_file(f"{x:>9}"), "a traced value as t[e]xt"),
+    (lambda x: "%s.jpg" % x, "a traced value as t[e]xt"),
+    (lambda x: "%(x)r" % {"x": x}, "a traced value as t[e]xt"),
+    (lambda x: "{}".format(x), "a traced value as t[e]xt"),
+    (lambda x: "{0[0]!s}".format([x]), "a traced value as t[e]xt"),
+    (lambda x: ",".join(map(str, [x])), "a traced value as t[e]xt"),
+    (lambda x: str([x]), "a traced value as t[e]xt"),
+    (lambda x: repr({"x": x}), "a traced value as t[e]xt"),
+    (lambda x: ascii(x), "a traced value as t[e]xt"),
+    (lambda x: format(x), "a traced value as t[e]xt"),
+    (lambda x: string.Template("$x").substitute(x=x), "a traced value as t[e]xt"),
+    (lambda x: x + len(f"{np.fft.rfft(x[None], 4)}"), "a traced value as t[e]xt"),
     (lambda x: np.float32(x), "on it, x[.]astype"),
     (lambda x: np.compress(x[None] > 0, x[None]).size, "np.size\\(x\\) is each element's"),
     (lambda x: penstock.functions.random_uniform([2, None]), "shape is \\[2, None\\], where None is a size that only the data tells; np.shape"),
@@ -440,7 +456,7 @@ ERRORS = [
     (lambda x: x["label"], "subscript 'label' of a tensor"),
     (lambda x: None, "of type NoneType, not a tensor.*lack a return"),
     (lambda x: (x, [x, x]), r"\[1\] is of type list.*tuples keep tensors apart"),
-    (lambda x: {"a": x, 3: x}, "no name: 3"),
+    (lambda x: {"a": x, object: x}, "a key of type type"),
     (lambda x: {}, "holds no tensor"),
     (lambda x: penstock.image.resize(x), "penstock.image.resize lacks the argument size; it is resize"),
     (lambda x: penstock.image.resize(x, [2, 2], align=True), "no argument align=True"),
@@ -624,6 +640,28 @@ def drawing_by_a_variable():
     return [lambda x: x + rng.rand(), lambda x: x + draw()]
 
 
+def drawing_by_a_list():
+    rngs = [np.random.default_rng(3)]
+    return lambda x: x + rngs[0].random()
+
+
+class OfClass:
+    rng = np.random.default_rng(4)
+
+
+class Slotted:
+    __slots__ = ("slot",)
+
+
+OBJECT = types.SimpleNamespace(inner=types.SimpleNamespace(rng=np.random.default_rng(5)))
+SLOTTED = Slotted()
+SLOTTED.slot = np.random.default_rng(6)
+HELD = {
+    "rng": np.random.default_rng(7),
+    "list": [1, np.random.default_rng(8)],
+    "objects": OfClass(),
+    "function": lambda x, rng=np.random.default_rng(9): x + rng.random(),
+}
 HELPERS = types.ModuleType("helpers")
 HELPERS.rng = np.random.default_rng(0)
 HOLDING = [
@@ -636,6 +674,15 @@ HOLDING = [
     ("Generator rng", functools.partial(lambda x, rng: x + rng.random(), rng=np.random.default_rng(1))),
     ("Generator rng", Drawing()),
     ("Generator rng", Drawing().__call__),
+    (r"Generator HELD\['rng'\]", lambda x: x + HELD["rng"].random()),
+    (r"Generator HELD\['list'\]\[1\]", lambda x: x + HELD["list"][1].random()),
+    ("Generator rng", lambda x: x + HELD["objects"].rng.random()),
+    (r"Generator rngs\[0\]", drawing_by_a_list()),
+    (r"Generator rngs\[0\]\[0\]", lambda x, rngs=([np.random.default_rng(2)],): x + rngs[0][0].random()),
+    ("Generator rng", lambda x: x + OfClass.rng.random()),
+    ("Generator rng", lambda x: x + OBJECT.inner.rng.random()),
+    ("Generator rng", lambda x: HELD["function"](x)),
+    ("Generator slot", lambda x: x + SLOTTED.slot.random()),
 ]
 
 
@@ -687,7 +734,31 @@ def test_other_packages_errors_in_other_functions_are_explained(name):
         WITH_FUNCTIONS[name](lambda x: np.ones(x))
 
 
-@pytest.mark.parametrize("draw, count", [("np.random.rand()", 1), ("np.random.default_rng(1).random()", 0), ("__import__('random').random()", 1), ("1", 0)])
+def test_the_stand_in_may_be_shown(capsys, caplog):
+    def function(x):
+        print(x, [x])
+        print("x is", x)
+        logging.getLogger("a").warning("x is %s, %r", x, x)
+        shown.append(reprlib.repr(x))
+        return x
+
+    shown = []
+    NUMBERS.map(function)
+    printed = capsys.readouterr().out
+    assert printed == "<traced feature value> [<traced feature value>]\nx is <traced feature value>\n"
+    assert caplog.messages == ["x is <traced feature value>, <traced feature value>"] and shown == ["<traced feature value>"]
+    without_source = {"NUMBERS": NUMBERS}
+    exec("def show(x):\n    print(x)\n    return x\ndef text(x):\n    return len('_%s' % x)\nNUMBERS.map(show)", without_source)
+    assert capsys.readouterr().out == "<traced feature value>\n"
+    with pytest.raises(penstock.TraceError, match="a traced value as text"):
+        NUMBERS.map(without_source["text"])
+    kept = []
+    NUMBERS.map(lambda x: (kept.append(x), x)[1])
+    # Behind the trace it is nobody's data.
+    assert str(kept[0]) == f"{kept[0]}" == "<traced feature value>"
+
+
+@pytest.mark.parametrize("draw, count", [("np.random.randint(0, 2)", 1), ("np.random.rand()", 1), ("np.random.default_rng(1).random()", 0), ("__import__('random').random()", 1), ("1", 0)])
 def test_so_are_those_of_a_package_that_is_loaded_by_the_function(draw, count):
     code = (
         "import warnings, numpy as np, penstock\n"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/make_sample.h"
@@ -88,6 +89,27 @@ TEST_CASE("JSON lines become Examples") {
   CHECK(folder.Get("out") == expected.Bytes());
 }
 
+TEST_CASE("What is not finite is written as Python's json writes it") {
+  Folder folder;
+  // Texts hold such words, and numbers stand before and behind.
+  const std::string lines = folder.Put("in.jsonl",
+                                       "{\"x\": [1, NaN, -Infinity,Infinity, 2e0, -3]}\n"
+                                       "{\"NaN\": \"-Infinity\", \"x\": NaN , \"text\": [\"\\\\\", "
+                                       "\"a \\\"NaN\"], \"y\":-Infinity}");
+  auto records = WriteJsonLines(folder / "out", lines);
+  REQUIRE(records.ok());
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  Expected expected;
+  expected.Next().AddFloat("x", {1.f, kNaN, -kInfinity, kInfinity, 2.f, -3.f});
+  ExampleBuilder& second = expected.Next();
+  second.AddBytes("NaN", "-Infinity");
+  second.AddBytesList("text", {"\\", "a \"NaN"});
+  second.AddFloat("x", {kNaN});
+  second.AddFloat("y", {-kInfinity});
+  CHECK(folder.Get("out") == expected.Bytes());
+}
+
 TEST_CASE("A bad JSON line is named") {
   struct Case {
     const char* lines;
@@ -110,6 +132,12 @@ TEST_CASE("A bad JSON line is named") {
        "integer beyond int64: 9223372036854775808 (PATH, line 1, field \"x\")"},
       {"{\"x\": 1e300}", "number beyond float32: 1e+300 (PATH, line 1, field \"x\")"},
       {"{\"x\": 1}\n{\"x\": -1e400}", "number beyond float64 (PATH, line 2)"},
+      {"{\"x\": 1NaN}", "not JSON at column 8 (PATH, line 1)"},
+      {"{\"x\": NaN5}", "not JSON at column 7 (PATH, line 1)"},
+      {"{\"x\": [Infinity, nan]}", "not JSON at column 19 (PATH, line 1)"},
+      {"{\"x\": --Infinity}", "not JSON at column 8 (PATH, line 1)"},
+      {"{\"x\": Infinity, \"y\": 18446744073709551616}",
+       "integer beyond int64: 18446744073709551616 (PATH, line 1)"},
   };
   for (const Case& c : cases) {
     Folder folder;

@@ -97,6 +97,40 @@ def test_keras_fits():
     assert history[-1] < history[0] / 10 and history[-1] < 0.01
 
 
+def labelled():
+    return numbers().map(lambda x: {"x": x["x"] / 100, "n": x["n"].astype(np.float32) / 100, "i": x["n"]})
+
+
+def test_a_label_makes_pairs():
+    lone = penstock.tensorflow.dataset(numbers(), label="n")
+    assert lone.element_spec == (tf.TensorSpec([None, 3], tf.float32), tf.TensorSpec([None], tf.int64)) and lone.cardinality() == 13
+    expected = list(numbers())
+    for (x, y), batch in zip(lone.as_numpy_iterator(), expected):
+        assert (x == batch["x"]).all() and (y == batch["n"]).all()
+    x, y = penstock.tensorflow.dataset(labelled(), label="n").element_spec
+    assert sorted(x) == ["i", "x"] and y == tf.TensorSpec([None], tf.float32)
+    x, y = penstock.tensorflow.dataset(labelled(), label=["n", "i"]).element_spec
+    assert x.shape == [None, 3] and sorted(y) == ["i", "n"]
+    for label in ("y", [], ["x", "n", "i"]):
+        with pytest.raises(ValueError, match="label is one of the features, 'x', 'n', 'i', beside which others are left"):
+            penstock.tensorflow.dataset(labelled(), label=label)
+    with pytest.raises(TypeError, match="label='n' names a feature of elements that are dicts; these are tuples"):
+        penstock.tensorflow.dataset(numbers().map(lambda x: (x["x"], x["n"])), label="n")
+
+
+@pytest.mark.parametrize("kind", ["dataset", "pipeline", "share"])
+def test_keras_fits_elements_that_are_dicts(kind, served, tmp_path):
+    model = tf.keras.Sequential([tf.keras.Input((3,)), tf.keras.layers.Dense(1)])
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.05), loss="mse")
+    data = numbers().map(lambda x: {"x": x["x"] / 100, "n": x["n"].astype(np.float32) / 100})
+    if kind == "pipeline":
+        made = penstock.tensorflow.dataset("numbers", steps=13, label="n", socket=served(0)).map(lambda x, y: (x / 100, tf.cast(y, tf.float32) / 100))
+    else:
+        made = penstock.tensorflow.dataset(data, label="n", **({"share": "fits"} if kind == "share" else {}))
+    history = model.fit(made, epochs=20, verbose=0).history["loss"]
+    assert history[-1] < history[0] / 10 and history[-1] < 0.01
+
+
 @pytest.mark.parametrize(("dataset", "steps", "cardinality"), [
     (numbers(), None, 13), (numbers(), 5, 5), (numbers().repeat(), None, tf.data.INFINITE_CARDINALITY), (numbers().repeat(), 20, 20),
     (penstock.Dataset.range(9).filter(lambda n: n > 3).batch(2), None, tf.data.UNKNOWN_CARDINALITY),

@@ -21,6 +21,7 @@ from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._control import Skipped
 from penstock._daemon import stop_private_daemon
 from penstock._sharing import shared_daemon
 from penstock._arguments import AUTOTUNE
@@ -90,6 +91,7 @@ __all__ = [
     "RaggedTensor",
     "SparseTensor",
     "ResourceExhaustedError",
+    "Skipped",
     "TFRecordDataset",
     "TFRecordOptions",
     "TFRecordWriter",

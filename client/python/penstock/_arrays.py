@@ -94,9 +94,61 @@ def as_array(value, what):
         else:
             array = np.asarray(value)
             # As tf.data takes Python's numbers, but for their width: int32 and float32 there.
+    if not isinstance(array, np.memmap):
+        # Of a matrix, whose rows have two axes, and of other classes the array.
+        array = np.asarray(array)
+    if array.dtype.kind == "T":
+        # NumPy's strings of any length.
+        array = _with_words(array, what)
     if array.dtype.kind not in "OSU" and array.dtype.name not in _NUMBERS:
         raise TypeError(f"{what} is of type {array.dtype.name}, which no tensor has")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _with_words(array, what):
+    """An array of NumPy's StringDType as objects, which may have missing ones."""
+    words = array.astype(object)
+    for place, word in np.ndenumerate(words):
+        if not isinstance(word, str):
+            raise TypeError(f"{what} has a missing text{_at(place)}, {word!r}: fill it, with \"\" for one")
+    return words
+
+
+def _at(place):
+    """Where in an array that is."""
+    return f" at [{', '.join(map(str, place))}]" if place else ""
+
+
+# What arrays of objects hold that tensors do not, and what to write.
+_INSTEAD = {
+    bool: "array.astype(bool) has the flags as a type of NumPy's",
+    int: "array.astype(np.int64) has them as a type of NumPy's",
+    float: "array.astype(np.float64) has them as a type of NumPy's",
+    type(None): "a tensor has no missing values: give a number or a text in its place, or leave the element out",
+    list: "lists that are not all as long make an array of objects; pad them, or write them to a TFRecord file",
+    np.ndarray: "arrays that are not all as large make an array of objects; pad them, or write them to a TFRecord file",
+}
+
+
+def _refuse_objects(array, strings, what):
+    """Says which element is no string, and what to do."""
+    kinds = {}
+    for place, item in zip(np.ndindex(array.shape), strings):
+        if not isinstance(item, bytes):
+            kinds.setdefault(type(item), (place, item))
+    if not kinds:
+        return
+    # One that is missing among others is what is wrong there.
+    kind = type(None) if type(None) in kinds else next(iter(kinds))
+    place, item = kinds[kind]
+    others = "" if len(kinds) > 1 or not any(isinstance(item, bytes) for item in strings) else " among strings"
+    if isinstance(item, (int, np.integer)) and not -(1 << 63) <= item < 1 << 64:
+        instead = "tensors hold integers of at most 64 bits"
+    else:
+        instead = next((text for base, text in _INSTEAD.items() if issubclass(kind, base)), "tensors hold numbers, flags and strings")
+    shown = repr(item)
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    raise TypeError(f"{what} is an array of objects with the {kind.__name__} {shown}{others}{_at(place)}; {instead}")
 
 
 def _mapped_file(address):
@@ -160,11 +212,7 @@ def tensor_values(name, value, what):
     head = [name] if name else []
     if array.dtype.kind in "OSU":
         strings = [item.encode() if isinstance(item, str) else item for item in array.ravel().tolist()]
-        wrong = [item for item in strings if not isinstance(item, bytes)]
-        if len(wrong) == len(strings) > 0:
-            raise TypeError(f"{what} holds {wrong[0]!r}, where tensors hold numbers of at most 64 bits or strings")
-        if wrong:
-            raise TypeError(f"{what} holds a {type(wrong[0]).__name__} among strings")
+        _refuse_objects(array, strings, what)
         num_bytes = sum(map(len, strings), 16 * len(strings))
         file = _strings_in_file(array, strings, num_bytes, what) if num_bytes > _MAX_INLINE_STRING_BYTES else None
         if file is not None:

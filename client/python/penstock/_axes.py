@@ -55,7 +55,15 @@ def flat(a):
         return np.ravel(a)
     if a.ndim == 1:
         return a
-    return call("reshape", (a, [-1]), {}, "np.ravel")
+    return reshaped_to_rows(a, [-1], "np.ravel")
+
+
+def reshaped_to_rows(a, sizes, shown):
+    """The array under a shape of constants, the first of which may be what is left over (-1)."""
+    if sizes[0] == -1 and 0 not in sizes and None in a.shape[1:] and a._trace.is_batched():
+        # The language would take the first axis for the batch's rows, as whose number the sizes of the others do not tell another one.
+        return reshaped_by_data(a, [np.prod(call("shape", (a,), {}, shown)) // math.prod(sizes[1:]), *sizes[1:]], shown)
+    return call("reshape", (a, sizes), {}, shown)
 
 
 def along_axis(a, axis, shown):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 import numpy as np
 
 from penstock import _cardinality, _dataset, _dtypes, _structure, _textproto
-from penstock._arguments import integer, optional
+from penstock._arguments import at_least, check_unused, integer, optional
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -33,6 +33,7 @@ class Batching:
           remainder: beyond tf.data, what becomes of them: "keep", "drop", "pad" (to a full batch, of which
             `valid` rows are elements) or "wrap" (with the first elements of the pass).
         """
+        check_unused(num_parallel_calls)
         fields = _batch_fields(batch_size, drop_remainder, remainder)
         count = _batched(self._count, batch_size, drop_remainder, remainder)
         rows = _cardinality.of_rows(self._count, count, int(batch_size), drop_remainder, remainder)
@@ -98,7 +99,7 @@ class Batching:
           row_shape: of the dense rows, in which each element has room; None and -1 mean the largest of the batch.
         """
         shape = [-1 if size is None else integer(size, "a size of row_shape") for size in row_shape]
-        fields = [("batch_size", integer(batch_size, "batch_size")), ("row_shape", shape)]
+        fields = [("batch_size", at_least(1, batch_size, "batch_size")), ("row_shape", shape)]
         return self._then("sparse_batch", fields, cardinality=_batched(self._count, batch_size, False, None), name=name)
 
     def prefetch(self, buffer_size: int, name: Optional[str] = None) -> Dataset:
@@ -208,9 +209,7 @@ class Batching:
 
 
 def _batch_fields(batch_size, drop_remainder, remainder):
-    size = integer(batch_size, "batch_size")
-    if size < 1:
-        raise ValueError(f"batch_size is at least 1: {size}")
+    size = at_least(1, batch_size, "batch_size")
     if remainder not in (None, "keep", "drop", "pad", "wrap"):
         raise ValueError(f"remainder is keep, drop, pad or wrap: {remainder!r}")
     if drop_remainder and remainder not in (None, "drop"):

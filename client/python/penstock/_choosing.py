@@ -9,7 +9,7 @@ from penstock._sources import draws
 from penstock._stage import Nested, Stage
 
 
-def _check(datasets):
+def _check(datasets, what):
     datasets = list(datasets)
     if not datasets:
         raise ValueError("datasets are at least one, not none")
@@ -21,24 +21,32 @@ def _check(datasets):
                 f"the elements of all datasets have one structure: {_shown(datasets[0]._structure)} and "
                 f"{_shown(dataset._structure)}"
             )
+    for dataset in datasets:
+        if dataset._window is not None:
+            from penstock import _nested
+
+            _nested.refuse_choice(what, datasets)
     return datasets
 
 
 def sample(datasets, weights, seed, rerandomize, stop_on_empty):
-    datasets = _check(datasets)
+    datasets = _check(datasets, "sample_from_datasets")
     if isinstance(weights, Dataset):
         return _sample_by(datasets, weights, Dataset.random(seed, rerandomize), stop_on_empty)
     if weights is not None:
         weights = [float(weight) for weight in np.asarray(weights).ravel()]
         if len(weights) != len(datasets):
             raise ValueError(f"weights are one for each dataset: {len(weights)} for {len(datasets)}")
+        if not all(0 <= weight < np.inf for weight in weights):
+            raise ValueError(f"weights are numbers from 0 on, not {weights}")
+    drawn_by = draws(seed, rerandomize)
     if len(datasets) == 1 and (weights is None or weights[0] > 0):
         return datasets[0]
     fields = [
         ("input", [Nested(dataset._stages) for dataset in datasets]),
         ("weight", weights),
         ("stop_on_empty_dataset", True if stop_on_empty else None),
-        *draws(seed, rerandomize),
+        *drawn_by,
     ]
     drawn = [dataset._count for i, dataset in enumerate(datasets) if weights is None or weights[i] > 0]
     count = 0 if not drawn else drawn[0]
@@ -47,7 +55,8 @@ def sample(datasets, weights, seed, rerandomize, stop_on_empty):
     if stop_on_empty and set(drawn) != {INFINITE}:
         count = UNKNOWN
     stages = [Stage("sample_from_datasets", fields)]
-    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets))
+    window = next((dataset._window for dataset in datasets if dataset._window), None)
+    return Dataset(stages, datasets[0]._structure, count, _merged_options(datasets), window)
 
 
 def _sample_by(datasets, weights, numbers, stop_on_empty):
@@ -70,7 +79,7 @@ def _sample_by(datasets, weights, numbers, stop_on_empty):
 
 
 def choose(datasets, choices, stop_on_empty):
-    datasets = _check(datasets)
+    datasets = _check(datasets, "choose_from_datasets")
     if not isinstance(choices, Dataset):
         raise TypeError(f"choice_dataset is a Dataset, not {type(choices).__name__}")
     if choices._structure is not None:
@@ -83,4 +92,5 @@ def choose(datasets, choices, stop_on_empty):
     options = _merged_options([choices, *datasets])
     ends = {dataset._count != INFINITE for dataset in datasets}
     endless = choices._count == INFINITE and ends != {True} and (not stop_on_empty or ends == {False})
-    return Dataset(stages, datasets[0]._structure, INFINITE if endless else UNKNOWN, options)
+    window = next((dataset._window for dataset in (choices, *datasets) if dataset._window), None)
+    return Dataset(stages, datasets[0]._structure, INFINITE if endless else UNKNOWN, options, window)

@@ -1,6 +1,26 @@
-"""Create, validate and delete over a daemon's socket."""
+"""Create, validate, delete, and what was skipped, over a daemon's socket."""
+
+from typing import Any, Dict, List, NamedTuple
 
 from penstock import _core
+
+
+# How long a daemon may give no sign of life when it is asked what it has skipped.
+_SKIPPED_SECONDS = 5.0
+
+
+class Skipped(NamedTuple):
+    """What a pipeline has left out: elements on which a stage fails (ignore_errors), and damaged places (on_damage).
+
+    Attributes:
+      count: how many there are.
+      places: the first 1,000 of them, each a dict: "file", "offset" (a byte of it, of a compressed file of its plain bytes), "length" (bytes;
+        0: to the end of the file), "reason" and "epoch".
+    """
+
+    count: int
+    places: List[Dict[str, Any]]
+
 
 
 def _ask(path, operation, *request):
@@ -29,6 +49,13 @@ def validate(path, name, text):
     """Checks a spec and starts nothing: a dict that describes the pipeline, and an explanation."""
     answer, _ = _ask(path, _core.VALIDATE, name, text)
     return answer["pipeline"], answer["explanation"]
+
+
+def skipped(path, name):
+    answer, _ = _ask(path, _core.SKIPPED, name, "", b"", False, _SKIPPED_SECONDS)
+    numbers = ("offset", "length", "epoch")
+    places = [{**place, **{key: int(place[key]) for key in numbers}} for place in answer["places"]]
+    return Skipped(int(answer["count"]), places)
 
 
 def hang_up(connection):

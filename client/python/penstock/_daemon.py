@@ -58,8 +58,28 @@ def beyond_standard(fd):
     return moved
 
 
-def start(socket, owner, options=()):
+def _working_folder():
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None
+
+
+# That of the daemons that this process starts: relative paths that elements name count from it.
+_FOLDER = _working_folder()
+
+
+def moved_to():
+    """The folder that this process works in, where that is not the daemons'; else None."""
+    folder = _working_folder()
+    return None if folder == _FOLDER else folder
+
+
+def start(socket, owner, options=(), held=()):
     """Starts a penstockd that ends when `owner`, a pidfd or the reading end of a pipe, says so.
+
+    Args:
+      held: further descriptors that it has, and keeps open while it lives.
 
     Returns:
       Its process, as soon as it accepts connections.
@@ -76,8 +96,9 @@ def start(socket, owner, options=()):
         with open(ready, "rb") as file:
             try:
                 process = subprocess.Popen(
-                    [program, "--socket", socket, "--log-level", "error", "--exit-with-parent", str(owner), "--ready-fd", str(ready_end), *options],
-                    pass_fds=(owner, ready_end),
+                    [os.path.abspath(program), "--socket", socket, "--log-level", "error", "--exit-with-parent", str(owner), "--ready-fd", str(ready_end), *options],
+                    pass_fds=(owner, ready_end, *held),
+                    cwd=_FOLDER if _FOLDER is not None and os.path.isdir(_FOLDER) else None,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     start_new_session=True,
@@ -104,8 +125,11 @@ class _Daemon:
     def __init__(self):
         import tempfile
 
-        # Not below TMPDIR if that is long: a socket's path has at most 107 bytes.
-        folder = tempfile.mkdtemp(prefix="penstock-")
+        # Not below TMPDIR if that is long, since a socket's path has at most 107 bytes, or has gone.
+        try:
+            folder = tempfile.mkdtemp(prefix="penstock-")
+        except FileNotFoundError:
+            folder = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
         if len(folder) > 80:
             os.rmdir(folder)
             folder = tempfile.mkdtemp(prefix="penstock-", dir="/tmp")
@@ -133,6 +157,10 @@ class _Daemon:
 
     def alive(self):
         return self.process.poll() is None
+
+    def reachable(self):
+        """Whether its socket is there: whoever clears temporary files away leaves the daemon with those who are connected."""
+        return os.path.exists(self.socket)
 
     def wait(self, seconds):
         """Waits for its end, at most so long."""
@@ -171,6 +199,7 @@ def _locks():
 
 _lock, _start_of_daemon = _locks()
 _daemon = None
+_cut_off = []  # those whose folder has been removed: iterations in them go on
 _dead = set()  # the sockets of those that have ended by themselves
 
 
@@ -185,6 +214,10 @@ def private_socket():
             _dead.add(daemon.socket)
             if _daemon is daemon:
                 _daemon = None
+        elif daemon is not None and not daemon.reachable():
+            _cut_off.append(daemon)
+            if _daemon is daemon:
+                _daemon = None
         daemon = _daemon
         if daemon is None:
             with _start_of_daemon:
@@ -196,11 +229,11 @@ def private_socket():
 
 def has_died(socket):
     """Whether the daemon of that socket was this process' and has ended by itself: not by stop_private_daemon()."""
-    daemon = _daemon
-    if daemon is not None and daemon.socket == socket:
-        # Its descriptors are closed a moment before its end can be waited for.
-        daemon.wait(2)
-        return not daemon.alive()
+    for daemon in (_daemon, *_cut_off):
+        if daemon is not None and daemon.socket == socket:
+            # Its descriptors are closed a moment before its end can be waited for.
+            daemon.wait(2)
+            return not daemon.alive()
     return socket in _dead
 
 
@@ -210,7 +243,8 @@ def with_private_daemon(function):
     try:
         return function(socket)
     except _errors.UnavailableError:
-        if _daemon is not None and _daemon.socket == socket and not has_died(socket):
+        daemon = _daemon
+        if daemon is not None and daemon.socket == socket and daemon.reachable() and not has_died(socket):
             raise
         return function(private_socket())
 
@@ -219,9 +253,12 @@ def stop_private_daemon():
     """Ends it now, and with it iterations, which give the batches that are ready and then raise UnavailableError; the next dataset starts another one."""
     global _daemon
     with _lock:
-        daemon, _daemon = _daemon, None
-    if daemon is not None:
-        daemon.stop()
+        daemons = [_daemon, *_cut_off]
+        _daemon = None
+        _cut_off.clear()
+    for daemon in daemons:
+        if daemon is not None:
+            daemon.stop()
 
 
 def private_process():
@@ -233,9 +270,12 @@ def _after_fork():
     global _daemon, _lock, _start_of_daemon
     _lock, _start_of_daemon = _locks()
     _dead.clear()
-    daemon, _daemon = _daemon, None
-    if daemon is not None:
-        daemon.forget()
+    daemons = [_daemon, *_cut_off]
+    _daemon = None
+    _cut_off.clear()
+    for daemon in daemons:
+        if daemon is not None:
+            daemon.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -25,6 +25,13 @@ from penstock._stage import Spec, Stage, user_line
 from penstock._work import Work
 
 
+# Stages behind which only the elements tell how many there are.
+_BY_VALUE = {
+    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "group_by_window", "ignore_errors", "interleave", "rejection_resample",
+    "take_while", "unbatch", "unique",
+}  # fmt: skip
+
+
 class _Ask:
     """In the place of a structure: it is asked of the daemon when it is needed."""
 
@@ -65,6 +72,12 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         self._rows = 0 if cardinality == 0 else _cardinality.of_values(cardinality)
         self._options = options or Options()
         self._described = None
+        self._skipped = _control.Skipped(0, [])
+        self._told_of_skipped = False
+        # Of from_tensor_slices: the structure and the arrays of what it was given, in order.
+        self._given = None
+        # Of a concatenation inside of flat_map: the datasets of one element each that it is of.
+        self._parts = None
 
     def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None, rows=None):
         """This dataset with one more stage.
@@ -153,7 +166,9 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         if self._count == INFINITE:
             raise TypeError("the dataset is infinite")
         if self._count == UNKNOWN:
-            raise TypeError("the dataset's length is unknown: its files would have to be read")
+            deciding = next((stage.op for stage in self._stages if stage.op in _BY_VALUE), None)
+            why = "its files would have to be read" if deciding is None else f"behind {deciding} only the elements tell how many there are"
+            raise TypeError(f"the dataset's length is unknown: {why}")
         return self._count
 
     def __bool__(self):
@@ -201,7 +216,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def spec_text(self, name: Optional[str] = None) -> str:
         """The pipeline as the text of a PipelineSpec, for `penstock create` and `penstock run`."""
-        return Spec(self._stages, name, self._options.workers).text
+        return Spec(self._stages, name, self._options).text
 
     to_textproto = spec_text
 
@@ -212,9 +227,14 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.spec_text(name))
 
+    def skipped(self) -> _control.Skipped:
+        """What the pass over this dataset that was ended or closed last has left out, of ignore_errors and on_damage: how many, and the first
+        1,000 with file, offset and reason."""
+        return self._skipped
+
     def explain(self) -> str:
         """What the daemon makes of it: stages, fused programs and memory, in words."""
-        spec = Spec(self._stages, None, self._options.workers)
+        spec = Spec(self._stages, None, self._options)
         return _validate(spec)[1]
 
     def __repr__(self):
@@ -249,16 +269,15 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         return use(pairs, trace, call(trace, function, trace.tensors_of(pairs._structure)[0]))
 
     def _nest(self, op, function, fields, name):
-        from penstock import _nested
+        from penstock import _nested, _windows
 
         line = user_line()
 
         def use(dataset, trace, inside):
+            if isinstance(inside, _windows.Value):
+                inside = inside.dataset
             if not isinstance(inside, Dataset):
-                raise _trace.TraceError(
-                    f"the function given to {op} returned a {type(inside).__name__}",
-                    "it returns a Dataset: one that reads the path, or one of the element's values (Dataset.from_tensors, from_tensor_slices)",
-                )
+                raise _nested.not_a_dataset(op, inside)
             known = inside._known_structure
             flattened = _nested.flattened(op, inside._stages, name)
             if flattened is not None:
@@ -267,7 +286,14 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
             nested = _nested.stage(op, inside._stages, fields, name, line)
             return dataset._like((*stages, nested), known)
 
-        return self._traced(function, use, _nested.call)
+        try:
+            return self._traced(function, use, _nested.call)
+        except _nested.PartAsPath:
+            turns = dict(fields)
+            made = _nested.of_known_elements(self, op, function, turns.get("cycle_length"), turns.get("block_length"))
+            if made is None:
+                raise
+            return made
 
     def _where(self, op, predicate, name):
         line = user_line()
@@ -287,13 +313,16 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
     def _describe(self):
         if self._described is None:
-            self._described = _validate(Spec(self._whole(self._stages), None, self._options.workers))[0]
+            self._described = _validate(Spec(self._whole(self._stages), None, self._options))[0]
         return self._described
 
     def _type_of(self, trace, node):
         """The TensorSpec of a value inside a function given to map."""
         try:
             (spec,), _ = types_of(self._whole((*self._stages, *_program.type_stages(trace, node, user_line()))))
+        except _errors.DataLossError:
+            # The files are wrong, not the function.
+            raise
         except _errors.InvalidArgumentError as error:
             raise _trace.TraceError(
                 f"the type of this value is not known while tracing ({error})", "use functions that need none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 import penstock
-from penstock import _sharing
+from penstock import _control, _sharing
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 
@@ -69,6 +69,7 @@ class EpochLoader:
         self._epoch = 0  # of a dataset: the pass that the next loop makes
         self._pass = 0  # and that of the loop that is under way
         self._valid = 0
+        self._skipped = _control.Skipped(0, [])
         if not isinstance(source, (str, penstock.Dataset)):
             kind = type(source)
             raise TypeError(
@@ -82,7 +83,7 @@ class EpochLoader:
                 raise TypeError("share is of a Dataset; a pipeline runs where its daemon is (socket)")
             if options.pop("socket", None) is not None:
                 raise TypeError("share names the daemon, and so does socket: one of them")
-            source, options["socket"] = _sharing.serve(source, share)
+            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"))
         self._source = source
         self._sizes_differ = options.get("batch_size") is not None
         if isinstance(source, str):
@@ -184,6 +185,12 @@ class EpochLoader:
         loader = self._loader
         return {} if loader is None else loader.stats()
 
+    def skipped(self) -> _control.Skipped:
+        """What was left out by now, of ignore_errors and on_damage: in the pass of the last loop over a Dataset, or by a pipeline in every pass
+        anew."""
+        loader = self._loader
+        return self._skipped if loader is None else loader.skipped()
+
     def __iter__(self) -> Iterator[Any]:
         return self._served() if isinstance(self._source, str) else self._declared()
 
@@ -202,6 +209,7 @@ class EpochLoader:
             # The next loop begins anew, and so does whoever goes on from here; one that was closed has its position still.
             if self._loader is iterator and not iterator.closed:
                 self._loader = None
+            self._skipped = iterator.skipped()
 
     def _served(self):
         epoch = None

@@ -63,7 +63,12 @@ class UnavailableError(Error):
     code = "UNAVAILABLE"
 
 
-class DataLossError(Error):
+class DataLossError(InvalidArgumentError):
+    """The data is not what it should be: a damaged file, or an element that a stage cannot compute.
+
+    It is an InvalidArgumentError too, which TensorFlow raises where an element is wrong; what is damaged is a DataLossError there as well.
+    """
+
     code = "DATA_LOSS"
 
 

@@ -16,12 +16,14 @@ def bucket(
     batch_sizes = [integer(value, "a bucket batch size") for value in np.asarray(batch_sizes).tolist()]
     if len(batch_sizes) != len(boundaries) + 1:
         raise ValueError(f"bucket_batch_sizes are one more than bucket_boundaries: {len(batch_sizes)} and {len(boundaries)}")
+    shapes = _padding.shapes(dataset._structure, padded_shapes)
+    values = _padding.values(dataset._structure, padding_values)
     trace, result = dataset._call(element_length_func)
     more = [
         ("bucket_boundary", boundaries),
         ("bucket_batch_size", batch_sizes),
-        ("padded_shape", None if no_padding else _padding.shapes(dataset._structure, padded_shapes)),
-        ("padding_value", None if no_padding else _padding.values(dataset._structure, padding_values)),
+        ("padded_shape", None if no_padding else shapes),
+        ("padding_value", None if no_padding else values),
         ("pad_to_bucket_boundary", True if to_boundary else None),
         ("no_padding", True if no_padding else None),
         ("drop_remainder", True if drop else None),

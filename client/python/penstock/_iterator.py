@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
+import sys
 import threading
 import time
 import warnings
@@ -13,7 +15,8 @@ from typing import Any, Dict
 import numpy as np
 
 from penstock import _control, _core, _daemon, _errors
-from penstock._stage import Spec
+from penstock._options import Options
+from penstock._stage import Nested, Spec, user_line
 from penstock._undivided import Undivided
 
 _numbers = itertools.count(1)
@@ -22,6 +25,9 @@ _RETRY_SECONDS = 0.1
 # Looks, 1 ms apart, for the threads that are still in a dead daemon's loader: by their number, as who holds the GIL for long holds up
 # both. Not for ever, since one of them may be this thread, in a signal's handler.
 _LEAVING_LOOKS = 1000
+# What the daemon says of a batch that is larger than a slot (server/engine/tensor/variable_rows.cc).
+_SLOT_TOO_SMALL = re.compile(r"needs (\d+) > (\d+) bytes; raise ring { slot_bytes")
+_SLOT_UNIT = 16 << 20
 
 
 class DatasetIterator:
@@ -33,7 +39,8 @@ class DatasetIterator:
 
     Where the private daemon is killed or crashes, the iterator goes on in a new one, behind the element
     taken last, with a RuntimeWarning; UnavailableError where that one dies before it has given any. In a
-    given daemon it goes on when that is there again within `reconnect` seconds.
+    given daemon it goes on when that is there again within `reconnect` seconds. Where a batch whose size only the data tells is larger than a
+    slot of its ring, it goes on in one with larger slots, with a RuntimeWarning, unless the dataset's options say how large these are.
 
     Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
     """
@@ -58,6 +65,8 @@ class DatasetIterator:
         self._private_socket = None  # of the private daemon that runs it
         self._left = None  # the loader that was closed last, which still tells what it has given
         self._stats = {}  # and its own
+        self._slot_bytes = None  # of a ring that had to grow
+        self._skipped = None  # what the daemon has said of it last
         self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
 
     def __iter__(self) -> DatasetIterator:
@@ -72,6 +81,11 @@ class DatasetIterator:
                 return next(loader)
             except _errors.UnavailableError as error:
                 loader = self._start_again(loader, error)
+            except _errors.ResourceExhaustedError as error:
+                loader = self._grow(loader, error)
+            except StopIteration:
+                self._note_skipped(loader)
+                raise
             except _errors.Error as error:
                 raise self._explained(error) from None
 
@@ -106,13 +120,17 @@ class DatasetIterator:
 
     def _make_spec(self, name):
         options = self._dataset._options
+        if self._slot_bytes is not None:
+            larger = Options()
+            larger.ring.slot_bytes = self._slot_bytes
+            options = options.merge(larger)
         if self._state is not None:
             seeds = iter(self._state["seeds"])
-            return Spec(self._dataset._stages, name, options.workers, lambda seed: next(seeds, seed.given))
+            return Spec(self._dataset._stages, name, options, lambda seed: next(seeds, seed.given))
         if self._number is not None:
-            return Spec(self._dataset._stages, name, options.workers, lambda seed: seed.of_pass(self._number))
+            return Spec(self._dataset._stages, name, options, lambda seed: seed.of_pass(self._number))
         if self._first_pass:
-            return Spec(self._dataset._stages, name, options.workers, lambda seed: seed.base())
+            return Spec(self._dataset._stages, name, options, lambda seed: seed.base())
         drawn = {}  # one seed may stand in several places of a pass
 
         def draw(seed):
@@ -120,7 +138,7 @@ class DatasetIterator:
                 drawn[seed] = seed.next()
             return drawn[seed]
 
-        return Spec(self._dataset._stages, name, options.workers, draw)
+        return Spec(self._dataset._stages, name, options, draw)
 
     def _declare(self, name):
         spec = self._make_spec(name)
@@ -142,11 +160,7 @@ class DatasetIterator:
         with self._starting, self._undivided:
             if self._loader is not None and self._loader is not loader:
                 return self._loader  # another thread was first
-            # What others have taken is behind the position, once they have noted it; and they are not to find the loader closed.
-            for _ in range(_LEAVING_LOOKS):
-                if not loader._waiting:
-                    break
-                time.sleep(0.001)
+            _wait_for_others(loader)
             state = None if self._loader is None else self._position()
             if state is None or self._returned_at == state["step"] or not self._may_return():
                 raise self._explained(error) from None
@@ -157,6 +171,28 @@ class DatasetIterator:
                 return self._wait_for_daemon()
             warnings.warn(
                 f"the private penstockd was killed, or it crashed; a new one goes on behind step {state['step']}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            return self._create()
+
+    def _grow(self, loader, error):
+        """Goes on with larger slots where a batch is larger than one, of what only the data tells the size of. Else raises the error."""
+        needed = _SLOT_TOO_SMALL.search(str(error))
+        with self._starting, self._undivided:
+            if self._loader is not None and self._loader is not loader:
+                return self._loader
+            if needed is None or self._loader is None or self._name is not None or self._dataset._options.slot_bytes:
+                raise self._explained(error) from None
+            _wait_for_others(loader)
+            state = self._position()
+            self._leave()
+            self._state = state
+            # A quarter more, so that it is not done again for each that is a little larger.
+            self._slot_bytes = -(-int(needed[1]) * 5 // 4 // _SLOT_UNIT) * _SLOT_UNIT
+            warnings.warn(
+                f"a batch of {needed[1]} bytes does not fit a slot of the ring ({needed[2]}): the pipeline goes on in a ring with slots of "
+                f"{self._slot_bytes}; options.ring.slot_bytes = {self._slot_bytes} of penstock.Options makes it so from the beginning",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -279,19 +315,63 @@ class DatasetIterator:
                     seed.num_passes = int(count)
 
     def stats(self) -> Dict[str, Any]:
-        """What the loader has seen, behind close() too; see penstock.Loader.stats. Empty if it was closed before the first element, and in a
+        """What the loader has seen, behind close() too; see penstock.Loader.stats. Of a dataset that may leave elements out (ignore_errors,
+        on_damage) "left_out" is how many were. Empty if it was closed before the first element, and in a
         signal's handler that has interrupted its start."""
         loader = self._loader
         try:
             if loader is None and not self._closed and not self._undivided.is_mine:
                 loader = self._start()
             if loader is not None:
-                return loader.stats()
+                return self._with_skipped(loader.stats())
         except _errors.FailedPreconditionError:
             # Another thread may have closed it meanwhile, or gone elsewhere.
             if not self._closed and (loader is None or self._loader is loader):
                 raise
-        return dict(self._stats)
+        return self._with_skipped(dict(self._stats))
+
+    def _with_skipped(self, stats):
+        if stats and leaves_out(self._dataset._stages):
+            stats["left_out"] = self.skipped().count
+        return stats
+
+    def skipped(self) -> _control.Skipped:
+        """What the pass has left out so far, of ignore_errors and on_damage: how many, and the first 1,000 with file, offset and reason. Behind
+        the end and close() what was left out in all. Of what is ready and was not taken, too."""
+        loader = self._loader
+        if loader is not None and self._process == os.getpid():
+            self._ask_skipped(loader)
+        return self._skipped or _control.Skipped(0, [])
+
+    def _ask_skipped(self, loader):
+        """Asks the daemon, which may have gone, or be of another release."""
+        with contextlib.suppress(_errors.Error):
+            self._skipped = loader.skipped()
+
+    def _note_skipped(self, loader):
+        """Asks what was left out, and warns of it, where the dataset has stages that leave something out."""
+        if leaves_out(self._dataset._stages):
+            self._ask_skipped(loader)
+            self._warn_of_skipped()
+
+    def _warn_of_skipped(self):
+        """Once for a dataset."""
+        if self._skipped is None:
+            return
+        self._dataset._skipped = self._skipped
+        if not self._skipped.count or self._dataset._told_of_skipped:
+            return
+        self._dataset._told_of_skipped = True
+        count, places = self._skipped
+        first = "".join(f", first of all: {place['reason']} ({_where(place)})" for place in places[:1])
+        line = user_line()
+        warnings.warn_explicit(
+            f"what was left out (ignore_errors, on_damage): {count} element{'' if count == 1 else 's'}{first}. skipped() of the dataset, the iterator or the "
+            "loader lists them",
+            RuntimeWarning,
+            line.file,
+            line.number,
+        )
 
     @property
     def closed(self) -> bool:
@@ -312,10 +392,14 @@ class DatasetIterator:
             self._left = loader
             with contextlib.suppress(_errors.FailedPreconditionError):
                 self._stats = loader.stats()
+            if not sys.is_finalizing() and leaves_out(self._dataset._stages):
+                self._ask_skipped(loader)
         self._loader = None
         if loader is not None and self._process == os.getpid():
             loader.close()
         self._hang_up()
+        if loader is not None and self._process == os.getpid() and not sys.is_finalizing():
+            self._warn_of_skipped()
 
     def _hang_up(self):
         connection, self._connection = self._connection, None
@@ -325,6 +409,31 @@ class DatasetIterator:
             _control.hang_up(connection)
         else:
             connection.close()
+
+
+def _where(place):
+    """A place that was skipped, in words. Arrays have no file."""
+    return f"{place['file']}, offset {place['offset']}" if place["file"] else f"number {place['offset']} of its source"
+
+
+def leaves_out(stages):
+    """Whether one of them, or of those inside, may leave elements out where the data is wrong."""
+    for stage in stages:
+        if stage.op == "ignore_errors" or any(field == "damage" and value is not None for field, value in stage.fields):
+            return True
+        for _, value in stage.fields:
+            for inner in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(inner, Nested) and leaves_out(inner.stages):
+                    return True
+    return False
+
+
+def _wait_for_others(loader):
+    """What other threads have taken is behind the position, once they have noted it; and they are not to find the loader closed."""
+    for _ in range(_LEAVING_LOOKS):
+        if not loader._waiting:
+            return
+        time.sleep(0.001)
 
 
 def _seek(loader, state):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 import numpy as np
 
 from penstock import _dataset, _errors, _trace
-from penstock._arguments import integer, optional
+from penstock._arguments import at_least, optional, turns
 from penstock._cardinality import UNKNOWN
 from penstock._stage import Stage, of_first_pass
 
@@ -210,9 +210,9 @@ class Shards:
         By default 16 at a time, however many processors there are. With more shards than that the lengths of what map_func makes have to
         be known.
         """
+        cycle = turns(cycle_length, "cycle_length") or 16
+        block = 1 if block_length is None else at_least(1, block_length, "block_length")
         made = self._made(map_func)
-        cycle = 16 if cycle_length is None or cycle_length < 1 else integer(cycle_length, "cycle_length")
-        block = 1 if block_length is None or block_length < 1 else integer(block_length, "block_length")
         if len(made) == 1:
             return made[0]
         if len(made) <= cycle and block == 1:
@@ -223,10 +223,10 @@ class Shards:
                 "shards.interleave takes turns among more datasets than cycle_length, or in blocks, only where their lengths are known; "
                 "give cycle_length=len(shards) and block_length=1, or use flat_map"
             )
-        turns = np.array(_turns(counts, cycle, block), np.int64)
-        if not len(turns):
+        order = np.array(_turns(counts, cycle, block), np.int64)
+        if not len(order):
             return made[0]
-        return _dataset.Dataset.choose_from_datasets(made, _dataset.Dataset.from_tensor_slices(turns))
+        return _dataset.Dataset.choose_from_datasets(made, _dataset.Dataset.from_tensor_slices(order))
 
     def flat_map(self, map_func, name=None):
         """The datasets that map_func makes of the shards, one after another."""
@@ -242,6 +242,7 @@ class Shards:
 
     def shuffle(self, buffer_size, seed=None, *args, **kwargs):
         """Shards in a random order, the same in each pass."""
+        at_least(1, buffer_size, "buffer_size")
         order = np.random.default_rng(seed).permutation(len(self._shards))
         return Shards([self._shards[i] for i in order])
 

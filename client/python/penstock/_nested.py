@@ -4,17 +4,22 @@
 (window_part). Functions inside may use the element too: it is then zipped with what they are given.
 """
 
+import functools
 import os
 import threading
 
 import numpy as np
 
-from penstock import _dtypes, _trace
+from penstock import _dtypes, _structure, _trace
+from penstock._arguments import integer
 from penstock._stage import Nested, Stage, user_line
 
 _SOURCES_OF_PATHS = ("tfrecord", "text_line", "fixed_length_record", "csv")
 # What a flat_map does behind it as well as inside.
 _ROW_BY_ROW = ("map", "filter", "parse_example", "parse_sequence_example", "unbatch")
+# Elements of an array that a function is called with one by one.
+MAX_ELEMENTS, MAX_BYTES = 64, 1 << 20
+_NO_PATHS = (*_SOURCES_OF_PATHS, "files", "from_tensors", "load", "range", "counter", "random")
 _MOVES_PATHS = ("shard", "shuffle", "take", "skip", "repeat", "prefetch")
 
 # The functions of flat_map and interleave that are being called, by thread: the innermost last.
@@ -35,6 +40,112 @@ class _Call:
 
     def __exit__(self, *_):
         _calls.traces.pop()
+
+
+class PartAsPath(_trace.TraceError):
+    """A reader is given a path that is a part of the element, beside others."""
+
+    def __init__(self, part):
+        super().__init__(
+            f"a reader of a path that is one part of the element, {part!r}",
+            f"elements of from_tensor_slices, at most {MAX_ELEMENTS}, which it stands directly behind, may have such parts; of others: "
+            "interleave over the paths alone, and one dataset for each label, joined by concatenate or choose_from_datasets; or "
+            "map(lambda path, y: (penstock.io.read_file(path), y)), where a file is one element",
+        )
+
+
+def of_known_elements(dataset, op, function, cycle_length, block_length):
+    """The dataset of a flat_map or an interleave over elements that are known: the function is called with each. None where they are not known.
+
+    Raises:
+      TraceError: there are too many, or the turns cannot be written.
+    """
+    from penstock._dataset import Dataset
+
+    if dataset._given is None:
+        return None
+    structure, arrays = dataset._given
+    if not 0 < dataset._count <= MAX_ELEMENTS:
+        return None
+    made = []
+    for number in range(dataset._count):
+        element = _structure.fill(structure, iter([_constant(array[number]) for array in arrays]))
+        inside = _trace.result_of(function, element)
+        if not isinstance(inside, Dataset):
+            raise not_a_dataset(op, inside)
+        made.append(inside)
+    if op == "flat_map" or cycle_length == 1 or len(made) == 1:
+        return functools.reduce(lambda whole, inside: whole.concatenate(inside), made)
+    if cycle_length < len(made) or block_length not in (None, 1):
+        raise _trace.TraceError(
+            f"turns among {len(made)} datasets of known elements, cycle_length={cycle_length} and block_length={block_length or 1}",
+            f"give cycle_length={len(made)} or more and block_length=1, or use flat_map",
+        )
+    return Dataset.choose_from_datasets(made, Dataset.range(len(made)).repeat(), stop_on_empty_dataset=False)
+
+
+def share_source(*datasets):
+    """Whether several of the datasets are made of the element or the window of the call around them, which each place of a pipeline takes once."""
+    from penstock import _windows
+
+    return sum(bool(_windows._parts_inside(dataset._stages)) for dataset in datasets) > 1
+
+
+def joined(first, second, name):
+    """What concatenate gives of datasets of one element each: their values, stacked, and taken apart again.
+
+    Raises:
+      TraceError: they have more elements, or their values are of other shapes.
+    """
+    from penstock._dataset import Dataset
+
+    parts = [*(first._parts or [first]), *(second._parts or [second])]
+    if not all(part._count == 1 for part in parts):
+        raise _trace.TraceError(
+            "concatenate of two datasets that are made of one element or window, of which one has several elements",
+            "join the values: Dataset.from_tensor_slices(np.concatenate([a, b])) of an element's; a window's elements are in one dataset already",
+        )
+
+    def stack(*elements):
+        nests = [_structure.flatten(element, lambda value: isinstance(value, _trace.Tensor), "an element") for element in elements]
+        structure = nests[0][0]
+        columns = zip(*(_structure.in_order(structure, *nest) for nest in nests))
+        return _structure.fill(structure, iter([_stacked(column) for column in columns]))
+
+    whole = Dataset.zip(tuple(parts)).map(stack).unbatch(name)
+    whole._parts, whole._count = parts, len(parts)
+    return whole
+
+
+def _stacked(values):
+    shapes = {value.shape for value in values}
+    if len(shapes) > 1 or None in next(iter(shapes)):
+        raise _trace.TraceError(
+            f"concatenate of datasets of one element, whose values are of the shapes {_trace.listed(map(str, shapes))}",
+            "inside of flat_map and interleave they are of one known shape: penstock.functions.ensure_shape(x, shape) says it, resize, crop or pad make it",
+        )
+    return np.stack(values)
+
+
+def refuse_choice(what, datasets):
+    """Says that elements are not chosen of several datasets that are made of one."""
+    if share_source(*datasets):
+        raise _trace.TraceError(
+            f"{what} of several datasets that are made of one element or window",
+            "inside of flat_map and interleave np.where(condition, a, b) in a map chooses between values; or choose among whole datasets outside of it",
+        )
+
+
+def _constant(value):
+    """A slice of an array as a function may use it: NumPy's scalar, or an array."""
+    return np.bytes_(value.encode() if isinstance(value, str) else value) if isinstance(value, (str, bytes)) else value
+
+
+def not_a_dataset(op, found):
+    return _trace.TraceError(
+        f"the function given to {op} returned a {type(found).__name__}",
+        "it returns a Dataset: one that reads the path, or one of the element's values (Dataset.from_tensors, from_tensor_slices)",
+    )
 
 
 def _is_innermost(trace):
@@ -61,7 +172,16 @@ def of_traced(op, tensors, name=None):
     """The dataset of traced values, or None where `tensors` holds none."""
     from penstock import _program
 
+    from penstock import _windows
+
+    if isinstance(tensors, _windows.Value) and op == "from_tensors":
+        return tensors.dataset
     values = tensors if isinstance(tensors, (tuple, list)) else [tensors]
+    if any(isinstance(value, _windows.Value) for value in (values if not isinstance(tensors, dict) else tensors.values())):
+        raise _trace.TraceError(
+            f"Dataset.{op} of the result of reduce or get_single_element beside others",
+            "a dataset of it alone is Dataset.from_tensors(result), and Dataset.zip puts it beside another one",
+        )
     trace = _trace.find_trace(values)
     if trace is None:
         return None
@@ -85,9 +205,12 @@ def range_of_traced(args, output_type, name):
 
     start, stop = (0, args[0]) if len(args) == 1 else args[:2]
     step = args[2] if len(args) == 3 else 1
-    if isinstance(step, _trace.Tensor) or not step:
-        raise _trace.TraceError("the step of a range is a traced value or 0", "it is a constant; map multiplies the numbers")
-    numbers = Dataset.counter(0, int(step))
+    if isinstance(step, _trace.Tensor):
+        raise _trace.TraceError("the step of a range is a traced value", "it is a constant; map multiplies the numbers")
+    start, stop, step = (bound if isinstance(bound, _trace.Tensor) else integer(bound, "an argument of range") for bound in (start, stop, step))
+    if step == 0:
+        raise ValueError("range's step is not 0")
+    numbers = Dataset.counter(0, step)
     if isinstance(start, _trace.Tensor) or start:
         numbers = numbers.map(lambda number: number + start)
     inside = numbers.take_while((lambda number: number < stop) if step > 0 else (lambda number: number > stop), name)
@@ -149,7 +272,13 @@ def as_paths(stages):
     from penstock import _arrays, _readers
 
     first = stages[0]
-    if first.op != "from_tensor_slices" or not all(stage.op in _MOVES_PATHS for stage in stages[1:]):
+    if first.op in _NO_PATHS or first.op == "from_tensor_slices" and not all(stage.op in _MOVES_PATHS for stage in stages[1:]):
+        raise _trace.TraceError(
+            f"a reader of paths that are elements of {' | '.join(stage.op for stage in stages[:8])}",
+            "the paths are known before: of list_files, or an array of from_tensor_slices, behind which stands no map and no filter. Those in a file: "
+            'penstock.TFRecordDataset([line.strip() for line in open("manifest.txt")]); penstock.io.read_file(path) in a map reads a whole file of any path',
+        )
+    if first.op != "from_tensor_slices":
         return stages
     tensors = dict(first.fields)["tensor"]
     fields = dict(tensors[0].fields) if len(tensors) == 1 else {}

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from penstock import _dtypes, _joining, _products, _series, _spectrum, _statistics, _taking, _trace
-from penstock._axes import as_array, axes_last, counted_from_last, expanded, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
+from penstock._axes import as_array, axes_last, counted_from_last, expanded, flat, reshaped_by_data, reshaped_to_rows, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
 from penstock._registry import FUNCTIONS
 from penstock._trace import TraceError, call
 
@@ -207,6 +207,11 @@ def _expand_dims(a, axis):
 
 def _squeeze(a, axis=None):
     shape = a.shape
+    if axis is None and None in shape:
+        raise TraceError(
+            f"np.squeeze of a value of shape {shape}, where only the data tells which axes have a size of 1",
+            "name the axes that are left out: np.squeeze(x, axis=-1)",
+        )
     wanted = [i for i, n in enumerate(shape) if n == 1] if axis is None else to_axes(axis, len(shape), "np.squeeze")
     for x in wanted:
         if shape[x] != 1:
@@ -309,6 +314,9 @@ def _sizes_with_rest(a, shape):
         known = math.prod(own[1:])
         if others > 0 and known % others == 0:
             sizes[sizes.index(-1)] = known // others
+    if -1 in sizes and sizes[0] is None and None in own[1:]:
+        # As many as x has along its first axis.
+        return [call("shape", (a,), {}, "np.reshape")[0], *sizes[1:]]
     return sizes if -1 in sizes else [-1 if size is None else size for size in sizes]
 
 
@@ -325,8 +333,11 @@ def _reshape(a, shape=None, order="C", *, newshape=None, copy=None):
     shape = shape if shape is not None else newshape
     if _trace.find_trace([shape]) is not None:
         return reshaped_by_data(a, shape)
-    sizes = to_integers(_sizes_with_rest(a, shape), "np.reshape to the size")
-    return call("reshape", (a, sizes), {}, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
+    shape = _sizes_with_rest(a, shape)
+    if _trace.find_trace([shape]) is not None:
+        return reshaped_by_data(a, shape)
+    sizes = to_integers(shape, "np.reshape to the size")
+    return reshaped_to_rows(a, sizes, "np.reshape") if sizes else _squeeze(a, tuple(range(a.ndim)))
 
 
 def _pad(array, pad_width, mode="constant", **kwargs):

@@ -8,8 +8,8 @@ from penstock._dtypes import as_dtype
 class Options:
     """Accepted wherever tf.data's are, with any attribute: options.threading.private_threadpool_size = 4.
 
-    That one sets the number of worker threads. No other has an effect: order never depends on the
-    machine, and there is nothing to tune.
+    That one sets the number of worker threads. `options.ring.slot_bytes`, which TensorFlow has not, sets how many bytes of one batch may be of
+    a size that only the data tells. No other has an effect: order never depends on the machine, and there is nothing to tune.
     """
 
     def __init__(self):
@@ -26,9 +26,21 @@ class Options:
     @property
     def workers(self):
         """The number of worker threads, or None for the daemon's default."""
-        threading = self._values.get("threading")
-        size = threading._values.get("private_threadpool_size") if isinstance(threading, Options) else None
-        return int(size) if isinstance(size, (int, np.integer)) and size > 0 else None
+        return self._number("threading", "private_threadpool_size") or None
+
+    @property
+    def slot_bytes(self):
+        """How many bytes of one batch may be of a size that only the data tells, or None for the daemon's default, beyond which a ring grows."""
+        return self._number("ring", "slot_bytes") or None
+
+    def _number(self, group, name):
+        inner = self._values.get(group)
+        value = inner._values.get(name) if isinstance(inner, Options) else None
+        if value is None:
+            return None
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise ValueError(f"options.{group}.{name} is an integer from 0, the default, on: {value!r}")
+        return int(value)
 
     def merge(self, other):
         """These with the other's over them."""

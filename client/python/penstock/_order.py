@@ -69,18 +69,18 @@ class Order:
 
     def repeat(self, count: Optional[int] = None, name: Optional[str] = None) -> Dataset:
         """Repeats the elements `count` times; None or -1: without end."""
-        count = optional(count, "count")
+        count = optional(count, "count", "in a flat_map, Dataset.range(n).map(lambda _: x) are as many copies of x as n tells")
         cardinality = _cardinality.of_repeat(self._count, -1 if count is None else count)
         return self._then("repeat", [("count", count)], cardinality=cardinality, name=name)
 
     def take(self, count: int, name: Optional[str] = None) -> Dataset:
         """The first `count` elements; -1: all."""
-        count = integer(count, "count")
+        count = integer(count, "count", "enumerate().take_while(lambda i, x: i < n), and map(lambda i, x: x), are as many as n tells")
         return self._then("take", [("count", count)], cardinality=_cardinality.of_take(self._count, count), name=name)
 
     def skip(self, count: int, name: Optional[str] = None) -> Dataset:
         """All but the first `count` elements; -1: none."""
-        count = integer(count, "count")
+        count = integer(count, "count", "enumerate().filter(lambda i, x: i >= n), and map(lambda i, x: x), leave out as many as n tells")
         return self._then("skip", [("count", count)], cardinality=_cardinality.of_skip(self._count, count), name=name)
 
     def shard(self, num_shards: int, index: int, name: Optional[str] = None) -> Dataset:
@@ -141,6 +141,10 @@ class Order:
                 f"the elements of concatenated datasets have one structure: {_dataset._shown(self._structure)} and "
                 f"{_dataset._shown(dataset._structure)}"
             )
+        from penstock import _nested
+
+        if self._window is not None and dataset._window is not None and _nested.share_source(self, dataset):
+            return _nested.joined(self, dataset, name)
         joined = self._then(
             "concatenate",
             [("input", [Nested(dataset._stages)])],

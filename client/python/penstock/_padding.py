@@ -20,7 +20,7 @@ def _pairs(structure, nest, is_leaf, what):
         if isinstance(inner, dict):
             if not isinstance(part, dict) or set(part) != set(inner):
                 raise differs(path)
-            items = [(key, inner[key], part[key]) for key in inner]
+            items = [(_structure.key_text(key), inner[key], part[key]) for key in inner]
         else:
             if not isinstance(part, tuple) or len(part) != len(inner):
                 raise differs(path)

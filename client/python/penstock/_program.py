@@ -8,7 +8,7 @@ import numpy as np
 from penstock import _structure, _textproto
 from penstock._registry import FUNCTIONS
 from penstock._stage import Seed, SeededText, Stage
-from penstock._trace import _SYMBOLS, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
+from penstock._trace import _SYMBOLS, Node, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
 
 # Deeper texts are cut by a `let`; the daemon refuses them from 200 levels on.
 _MAX_DEPTH = 40
@@ -153,7 +153,9 @@ def _map_stage(nodes, names, structure, features, name, line, op="map"):
     outs = [
         f"{out if is_identifier(out) else _quoted(out)} = {writer.text(node)}" for out, node in zip(names, nodes)
     ]
-    is_flat_dict = isinstance(structure, dict) and all(inner is None for inner in structure.values())
+    is_flat_dict = isinstance(structure, dict) and all(
+        inner is None and _structure.key_text(key) == key for key, inner in structure.items()
+    )
     fields = [
         ("constant", writer.constants),
         ("let", writer.all_seeded(writer.lets)),
@@ -164,7 +166,15 @@ def _map_stage(nodes, names, structure, features, name, line, op="map"):
 
 
 def _is_tensor(value):
-    return isinstance(value, (Tensor, bool, int, float, np.generic, np.ndarray))
+    return isinstance(value, (Tensor, bool, int, float, str, bytes, np.generic, np.ndarray))
+
+
+def _as_value(trace, value):
+    """The node of what a function has returned: a text is a tensor there, of which the language makes one by a choice."""
+    node = to_node(trace, value)
+    if not isinstance(value, (str, bytes)):
+        return node
+    return Node(trace, "call", "where", [Node(trace, "text", "True"), node, node])
 
 
 def prefix_stages(trace, line):
@@ -194,7 +204,7 @@ def build(trace, result, structure_before, name, line):
         structure, values = _structure.flatten(result, _is_tensor, "the result of the function given to map")
     except TypeError as error:
         raise TraceError(str(error), "see docs/python.md") from None
-    nodes = [to_node(trace, value) for value in values]
+    nodes = [_as_value(trace, value) for value in values]
     names = _structure.paths(structure)
     if trace.parse_stage is not None:
         _refuse_stale(trace, nodes)
@@ -224,7 +234,7 @@ def condition_stage(op, trace, result, name, line, field="predicate", what="bool
             f"the function given to {op} returned None",
             f"it returns one {what}; a size in x.shape that only the data tells is None, and np.shape(x)[0] is each element's",
         )
-    if not _is_tensor(result):
+    if not _is_tensor(result) or isinstance(result, (str, bytes)):
         raise TraceError(
             f"the result of the function given to {op} is of type {type(result).__name__}", f"it returns one {what}"
         )
@@ -257,11 +267,11 @@ def state_stage(op, trace, states, state, result, name, line):
     """
     if trace.parse_stage is not None:
         raise TraceError(f"a parse inside of the function given to {op}", "parse in a map before it")
-    nodes = [to_node(trace, value) for value in state]
+    nodes = [_as_value(trace, value) for value in state]
     structure, values = None, []
     if result is not None:
         structure, values = _structure.flatten(result, _is_tensor, f"the output of the function given to {op}")
-    outs = [to_node(trace, value) for value in values]
+    outs = [_as_value(trace, value) for value in values]
     writer = _Writer(nodes + outs, trace.features)
     fields = [
         ("constant", writer.constants),

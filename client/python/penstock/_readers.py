@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from penstock import _errors
-from penstock._arguments import integer, optional
+from penstock._arguments import check_unused, integer, optional, turns
 from penstock._dataset import Dataset
 from penstock._stage import Nested, Stage
-from penstock._trace import Tensor, TraceError
+from penstock._trace import Tensor, TraceError, call
 
 # In tf.data an array of paths or a dataset of them may be given too.
 _PATHS = "a path, a glob, or a list of them"
@@ -19,8 +19,16 @@ def files_of(filenames):
     """The paths and globs of an argument of tf.data's readers, made absolute."""
     if isinstance(filenames, Tensor):
         # The path that a function given to interleave or flat_map gets.
-        if (filenames._node.kind, filenames._node.value) != ("feature", "value"):
-            raise TraceError("a path that is computed", "the source inside takes the path itself")
+        if filenames._node.kind != "feature":
+            raise TraceError(
+                "a reader of a path that is computed",
+                "the reader inside takes the path as it comes: compute the paths in Python, for from_tensor_slices; "
+                "penstock.io.read_file(path) in a map reads a whole file whose path is computed",
+            )
+        if filenames._node.value != "value":
+            from penstock import _nested
+
+            raise _nested.PartAsPath(filenames._node.value)
         return None
     single = isinstance(filenames, (str, bytes, os.PathLike))
     names = [os.fsdecode(name) for name in ([filenames] if single else filenames)]
@@ -45,9 +53,8 @@ def _compression(compression_type):
 
 
 def _cycle_length(num_parallel_reads):
-    count = optional(num_parallel_reads, "num_parallel_reads")
     # AUTOTUNE: nothing in the order depends on the machine.
-    return None if count is None or count == -1 else count
+    return turns(num_parallel_reads, "num_parallel_reads")
 
 
 class _Reader(Dataset):
@@ -96,9 +103,12 @@ class TFRecordDataset(_Reader):
     ) -> None:
         from penstock import _textproto
 
+        check_unused(buffer_size=buffer_size)
         damage = None
         if on_damage not in ("fail", "skip_record", "skip_shard"):
             raise ValueError(f"on_damage is fail, skip_record or skip_shard: {on_damage!r}")
+        if on_damage == "fail" and (max_skipped is not None or max_skipped_fraction is not None):
+            raise ValueError("max_skipped and max_skipped_fraction are limits of what on_damage skips; it is 'fail', which skips nothing")
         if on_damage != "fail":
             damage = _textproto.Message(
                 # Enum values stand without quotes.
@@ -111,7 +121,8 @@ class TFRecordDataset(_Reader):
 
 
 class TextLineDataset(_Reader):
-    """The lines of text files without their ends, one byte string each, as tf.data.TextLineDataset.
+    """The lines of text files without their ends, one byte string each, as tf.data.TextLineDataset: every carriage return is dropped, also inside
+    of a line.
 
     Args: as TFRecordDataset.
     """
@@ -124,12 +135,14 @@ class TextLineDataset(_Reader):
         num_parallel_reads: Optional[int] = None,
         name: Optional[str] = None,
     ) -> None:
+        check_unused(buffer_size=buffer_size)
         fields = [("compression", _compression(compression_type))]
         self._read("text_line", fields, filenames, num_parallel_reads, name)
 
 
 class FixedLengthRecordDataset(_Reader):
-    """Records of record_bytes bytes, one byte string each, as tf.data.FixedLengthRecordDataset.
+    """Records of record_bytes bytes, one byte string each, as tf.data.FixedLengthRecordDataset. A file that does not end in a whole record is an
+    error behind its last whole one, where TensorFlow's comes before the first.
 
     Args:
       record_bytes: at least 1.
@@ -148,6 +161,7 @@ class FixedLengthRecordDataset(_Reader):
         num_parallel_reads: Optional[int] = None,
         name: Optional[str] = None,
     ) -> None:
+        check_unused(buffer_size=buffer_size)
         fields = [
             ("record_bytes", integer(record_bytes, "record_bytes")),
             ("header_bytes", optional(header_bytes, "header_bytes")),
@@ -163,13 +177,34 @@ class FilesDataset(Dataset):
     Args:
       filenames: a path, a glob, or a list of them.
       class_from_folder: adds "label" (int64) and "class_name" (string): the name of the folder that a file
-        lies in, and its index among all those names, as torchvision's ImageFolder has them.
+        lies in, and its index among all those names that are there, as torchvision's ImageFolder has them. Where a split lacks a class,
+        those behind it have other numbers than in the other splits: give class_names.
+      class_names: with class_from_folder, the names of all classes, as Keras' image_dataset_from_directory has them: a label is the index
+        in this list. A class may have no files; a file in a folder of another name is an error of its element.
     """
 
-    def __init__(self, filenames: Any, class_from_folder: bool = False, name: Optional[str] = None) -> None:
+    def __init__(
+        self, filenames: Any, class_from_folder: bool = False, name: Optional[str] = None, *, class_names: Optional[Sequence[str]] = None
+    ) -> None:
         fields = [("files", files_of(filenames)), ("class_from_folder", bool(class_from_folder) or None)]
         names = ["path", "bytes"] + (["label", "class_name"] if class_from_folder else [])
-        super().__init__([Stage("files", fields, name)], {name: None for name in names})
+        stages, structure = [Stage("files", fields, name)], {name: None for name in names}
+        if class_names is not None:
+            stages = Dataset(stages, structure).map(_numbered_by(_class_names(class_names, class_from_folder)))._stages
+        super().__init__(stages, structure)
+
+
+def _class_names(class_names, class_from_folder):
+    if not class_from_folder:
+        raise ValueError("class_names are the names of the folders that class_from_folder=True numbers")
+    words = [class_names] if isinstance(class_names, (str, bytes)) else [os.fsdecode(word) for word in class_names]
+    if isinstance(class_names, (str, bytes)) or not words or len(set(words)) < len(words):
+        raise ValueError(f"class_names are a list of names that differ, not {class_names!r}")
+    return words
+
+
+def _numbered_by(class_names):
+    return lambda element: {**element, "label": call("string_lookup", (element["class_name"], class_names), {}, "class_names")}
 
 
 class CsvDataset(_Reader):
@@ -202,6 +237,7 @@ class CsvDataset(_Reader):
         exclude_cols: Any = None,
         name: Optional[str] = None,
     ) -> None:
+        check_unused(buffer_size=buffer_size)
         columns = [_csv_column(default) for default in record_defaults]
         if select_cols is not None and exclude_cols is not None:
             raise ValueError("select_cols and exclude_cols are not given together")

@@ -1,12 +1,15 @@
 """Pipelines that tf.data.experimental has ready made: make_csv_dataset, make_batched_features_dataset."""
 
+import codecs
 import os
 
 import numpy as np
 
+from penstock._arguments import at_least, integer, optional, turns
 from penstock._dataset import Dataset
 from penstock._nested import without_globs
 from penstock._readers import CsvDataset, TFRecordDataset, _cycle_length
+from penstock._trace import listed
 
 
 def _files(file_pattern):
@@ -176,11 +179,14 @@ def make_csv_dataset(
     else:
         unknown = [name for name in select_columns if isinstance(name, str) and name not in column_names]
         if unknown:
-            raise ValueError(f"select_columns has {unknown}, which are no columns")
+            raise ValueError(f"select_columns has {unknown}, which are no columns; these are: {listed(map(repr, column_names))}")
+        beyond = [name for name in select_columns if not isinstance(name, str) and not 0 <= integer(name, "a column's number") < len(column_names)]
+        if beyond:
+            raise ValueError(f"select_columns has {beyond}, where columns are numbered from 0 to {len(column_names) - 1}")
         selected = sorted(column_names.index(name) if isinstance(name, str) else int(name) for name in select_columns)
     names = [column_names[column] for column in selected]
     if label_name is not None and label_name not in names:
-        raise ValueError(f"label_name is one of the columns that are read: {label_name!r}")
+        raise ValueError(f"label_name is one of the columns that are read, {listed(map(repr, names))}; not {label_name!r}")
     if column_defaults is None:
         seen = _sample(files, header, len(column_names), num_rows_for_inference, *layout)
         column_defaults = [_inferred([row[column] for row in seen], na_value) for column in selected]
@@ -198,6 +204,9 @@ def make_csv_dataset(
         )
 
     cycle_length = _cycle_length(num_parallel_reads) or 1
+    codecs.lookup(encoding)
+    at_least(1, shuffle_buffer_size, "shuffle_buffer_size")
+    optional(shuffle_seed, "shuffle_seed")
     dataset = read(patterns) if cycle_length == 1 else Dataset.list_files(patterns, shuffle=False).interleave(read, cycle_length, 1)
     if ignore_errors:
         dataset = dataset.ignore_errors()
@@ -244,6 +253,10 @@ def make_batched_features_dataset(
       num_epochs: None: without end.
       reader_num_threads, parser_num_threads, sloppy_ordering: without effect.
     """
+    for value, what in ((reader_num_threads, "reader_num_threads"), (parser_num_threads, "parser_num_threads")):
+        turns(value, what)
+    at_least(1, shuffle_buffer_size, "shuffle_buffer_size")
+    optional(shuffle_seed, "shuffle_seed")
     patterns = [without_globs(path) for path in _files(file_pattern)]  # the daemon takes names for globs
     dataset = (reader or TFRecordDataset)(patterns, *(reader_args or ()))
     if shuffle:
@@ -254,6 +267,6 @@ def make_batched_features_dataset(
     dataset = dataset.parse_example(features)
     if label_key is not None:
         if label_key not in features:
-            raise ValueError(f"label_key is one of the features: {label_key!r}")
+            raise ValueError(f"label_key is one of the features, {listed(map(repr, features))}; not {label_key!r}")
         dataset = dataset.map(lambda x: ({key: x[key] for key in x if key != label_key}, x[label_key]))
     return dataset if prefetch_buffer_size is None else dataset.prefetch(prefetch_buffer_size)

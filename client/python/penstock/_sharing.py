@@ -10,12 +10,14 @@ import os
 import re
 import threading
 import time
+import warnings
 
 from penstock import _control, _core, _daemon, _errors
 from penstock._stage import Spec, first_seed
 from penstock._undivided import Undivided
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}")
+_INDEX_OF_SHARD = re.compile(r"(shard \{ num_shards: \d+) index: \d+")
 _MAX_SOCKET_BYTES = 107
 _PROBE_SECONDS = 5.0
 # For a daemon that is ending or beginning, between two looks and in all.
@@ -41,23 +43,33 @@ class _Share:
         self._reading = None  # the FIFO's other end, while a daemon is started
         self._end = None
         self._process = None
+        self._notes = _Notes(self.folder)
 
     @contextlib.contextmanager
     def locked(self):
         import fcntl
 
-        with self._mutex, self._undivided, open(os.path.join(self.folder, "lock"), "ab") as file:
-            self._lock = file
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield
-            finally:
-                self._lock = None
-                # A child that another thread has forked meanwhile has the file too.
-                fcntl.flock(file, fcntl.LOCK_UN)
+        path = os.path.join(self.folder, "lock")
+        with self._mutex, self._undivided:
+            while True:
+                _folder(self.name)
+                with open(path, "ab") as file:
+                    self._lock = file
+                    try:
+                        fcntl.flock(file, fcntl.LOCK_EX)
+                        if _is_at(file, path):
+                            yield
+                            return
+                        # It has been removed while it was waited for: others have another one.
+                    finally:
+                        self._lock = None
+                        # A child that another thread has forked meanwhile has the file too.
+                        fcntl.flock(file, fcntl.LOCK_UN)
 
     def join(self):
         """Takes part in the daemon that is there, or in a new one. Under the lock."""
+        if self._end is not None and not os.path.exists(self._fifo):
+            raise self._has_lost_its_folder()
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while self._end is None or not self._answers():
             self._open_end()
@@ -114,6 +126,7 @@ class _Share:
         import shutil
 
         state = os.path.join(self.folder, "state")
+        guard = self._guard()
         with contextlib.suppress(FileExistsError):
             os.mkfifo(self._fifo, 0o600)
         self._reading = reading = _daemon.beyond_standard(_open_fifo(self._fifo, os.O_RDONLY))
@@ -121,16 +134,137 @@ class _Share:
             if not _has_writers(reading):
                 # What an earlier job's daemon left: its pipelines are not to come back.
                 shutil.rmtree(state, ignore_errors=True)
+                self._notes.remove()
             self._end = _open_fifo(self._fifo, os.O_WRONLY)
             with _on_all_processors():
                 # One that is killed comes back with its pipelines, and the loaders find it.
-                self._process = _daemon.start(self.socket, reading, ["--supervise", "--state-dir", state])
+                options = ["--supervise", "--state-dir", state]
+                self._process = _daemon.start(self.socket, reading, options, [] if guard is None else [guard.fileno()])
         except BaseException:
             self.leave()
             raise
         finally:
             self._reading = None
             os.close(reading)
+            if guard is not None:
+                guard.close()
+
+    def _guard(self):
+        """A socket with a name of the kernel's, which the daemon holds while it lives: where the folder of one has been removed, a second one is
+        not to serve the same job. None where another user has the name.
+
+        Raises:
+          FailedPreconditionError: there is such a daemon, and it does not end.
+        """
+        import errno
+        import socket
+
+        # A name that begins with a zero byte stands in no folder, and is free again when its holder ends, be it by kill -9.
+        name = "\0" + self.folder
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            guard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            try:
+                guard.bind(name)
+                guard.listen()
+                moved = _daemon.beyond_standard(guard.detach())
+                return socket.socket(fileno=moved)
+            except OSError as error:
+                guard.close()
+                if error.errno != errno.EADDRINUSE:
+                    return None
+            user = _user_at(name)
+            if user is not None and user != os.geteuid():
+                return None
+            if time.monotonic() > deadline:
+                raise self._has_lost_its_folder()
+            time.sleep(_LOOK_SECONDS)
+
+    def _has_lost_its_folder(self):
+        return _errors.FailedPreconditionError(
+            f"the folder of the job {self.name!r} was removed while its daemon runs: {self.folder}. Who is attached goes on; nobody else can "
+            "come in before the job's processes have ended. Whatever clears temporary files away is to leave it alone, or TMPDIR to name another place"
+        )
+
+
+def _is_at(file, path):
+    """Whether an open file is the one of that path still."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _user_at(name):
+    """The user whose socket has that name of the kernel's; None where there is none by now."""
+    import socket
+    import struct
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as asking:
+        try:
+            asking.connect(name)
+        except BlockingIOError:
+            # Its queue is full of those who have asked.
+            return os.geteuid()
+        except OSError:
+            return None
+        return struct.unpack("3i", asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+
+
+class _Notes:
+    """Who of a job has asked for which pipeline: a file of lines in its folder, under the lock."""
+
+    def __init__(self, folder):
+        self._path = os.path.join(folder, "ranks")
+
+    def remove(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self._path)
+
+    def add(self, rank, world_size, pipeline, kin):
+        """Notes what this process asks for, and says so where no other rank that is there has asked for any of the same.
+
+        Args:
+          kin: what pipelines that differ by the index of a shard alone have in common.
+
+        Raises:
+          InvalidArgumentError: they differ by that.
+        """
+        import json
+
+        others, mine = {}, {pipeline}
+        with contextlib.suppress(FileNotFoundError), open(self._path) as file:
+            for line in file:
+                note = json.loads(line)
+                if note["pid"] == os.getpid():
+                    mine.add(note["pipeline"])
+                elif note["world_size"] == world_size and note["rank"] != rank and _lives(note["pid"]):
+                    others.setdefault(note["rank"], {})[note["pipeline"]] = note["kin"]
+        for other, asked in others.items():
+            if not mine & set(asked):
+                if kin in asked.values():
+                    raise _errors.InvalidArgumentError(
+                        f"rank {rank} of {world_size} gives a dataset with a shard of its own, as rank {other} does: each would wait for ever for ranks that "
+                        "give an equal one. With share= all ranks give the same dataset, and each gets its rows of every batch: leave .shard(…) out"
+                    )
+                warnings.warn(
+                    f"rank {rank} of {world_size} gives another dataset than rank {other}: a loader waits until all ranks have given an equal one. Files or "
+                    "arrays that each rank divides by itself are such a difference: with share= each gets its rows of every batch",
+                    RuntimeWarning,
+                    stacklevel=5,
+                )
+        with open(self._path, "a") as file:
+            file.write(json.dumps({"pid": os.getpid(), "rank": rank, "world_size": world_size, "pipeline": pipeline, "kin": kin}) + "\n")
+
+
+def _lives(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _has_writers(reading):
@@ -190,7 +324,13 @@ def _folder(name):
         above = os.path.join("/tmp", own)
     for folder in (above, os.path.join(above, name)):
         with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
+            try:
+                os.mkdir(folder, 0o700)
+            except FileNotFoundError:
+                # Not made elsewhere: the processes of the job meet there.
+                raise _errors.NotFoundError(
+                    f"the folder for temporary files has gone: {os.path.dirname(above)}; make it again, or begin the job with another TMPDIR"
+                ) from None
         found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             raise _errors.PermissionDeniedError(f"{folder} is not a folder of this user that is closed to others")
@@ -234,14 +374,17 @@ def shared_daemon(name: str) -> str:
     return share.socket
 
 
-def serve(dataset, name):
+def serve(dataset, name, rank=None, world_size=None):
     """Runs a dataset, pass behind pass, in the shared daemon of that name, unless it runs there.
+
+    Args:
+      rank, world_size: of this process, where each is to have its rows.
 
     Returns:
       The pipeline's name and the socket.
     """
     share = _share(name)
-    spec, pipeline = _spec_of(dataset, name)
+    spec, pipeline, kin = _spec_of(dataset, name)
     with share.locked():
         for tries_left in reversed(range(_TRIES)):
             share.join()
@@ -252,6 +395,8 @@ def serve(dataset, name):
                 # Killed since it answered.
                 if tries_left == 0:
                     raise
+        if rank is not None and world_size is not None:
+            share._notes.add(rank, world_size, pipeline, kin)
     return pipeline, share.socket
 
 
@@ -265,7 +410,8 @@ def _create(socket, pipeline, spec):
 
 
 def _spec_of(dataset, name):
-    """The spec of endless passes, the same in all processes of the share, and the pipeline's name, which tells it from others."""
+    """The spec of endless passes, the same in all processes of the share, the pipeline's name, which tells it from others, and a name that
+    it has in common with those that differ by the index of a shard."""
     import hashlib
 
     passes = dataset.repeat()
@@ -282,7 +428,7 @@ def _spec_of(dataset, name):
             place = drawn.setdefault(first_seed(seed), len(drawn))
             return int.from_bytes(hashlib.sha256(f"{key}\0{place}".encode()).digest()[:7], "little")
 
-        return Spec(passes._stages, pipeline, passes._options.workers, draw)
+        return Spec(passes._stages, pipeline, passes._options, draw)
 
     text = write(None, None).text
     if f"/proc/{os.getpid()}/fd/" in text:
@@ -291,7 +437,8 @@ def _spec_of(dataset, name):
             'np.load(path, mmap_mode="r")'
         )
     pipeline = "shared_" + hashlib.sha256(text.encode()).hexdigest()[:16]
-    return write(pipeline, f"{name}\0{pipeline}"), pipeline
+    kin = hashlib.sha256(_INDEX_OF_SHARD.sub(r"\1", text).encode()).hexdigest()[:16]
+    return write(pipeline, f"{name}\0{pipeline}"), pipeline, kin
 
 
 def _after_fork():

@@ -129,7 +129,8 @@ class Sources:
         from penstock import _readers
 
         shuffle = True if shuffle is None else bool(shuffle)
-        seeds = [("seed", Seed(optional(seed, "seed")))] if shuffle else [("shuffle", False)]
+        seed = optional(seed, "seed")
+        seeds = [("seed", Seed(seed))] if shuffle else [("shuffle", False)]
         return _dataset.Dataset([Stage("list_files", [("files", _readers.files_of(file_pattern)), *seeds], name)], None)
 
     @staticmethod
@@ -175,7 +176,12 @@ def _from_arrays(op, tensors, name):
             shapes = ", ".join(f"{path} {array.shape}" for path, array in zip(paths, arrays))
             raise ValueError(f"from_tensor_slices takes tensors whose first axes have one size: {shapes}")
         count = sizes.pop()
-    is_flat = structure is None or isinstance(structure, dict) and all(inner is None for inner in structure.values())
-    given = structure if is_flat else {path: None for path in paths}
+    is_flat = structure is None or isinstance(structure, dict) and all(
+        inner is None and key == name for (key, inner), name in zip(structure.items(), paths)
+    )
+    given = structure if is_flat else {_structure.key_of(path): None for path in paths}
     dataset = _dataset.Dataset([Stage(op, [("tensor", messages)], name)], given, count)
-    return dataset if is_flat else dataset.map(lambda e: _structure.fill(structure, iter(e.values())))
+    dataset = dataset if is_flat else dataset.map(lambda e: _structure.fill(structure, iter(e.values())))
+    if op == "from_tensor_slices" and count <= _nested.MAX_ELEMENTS and sum(array.nbytes for array in arrays) <= _nested.MAX_BYTES:
+        dataset._given = structure, arrays
+    return dataset

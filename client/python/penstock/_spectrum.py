@@ -33,6 +33,16 @@ class Spectrum:
     def __init__(self, parts):
         self._parts = parts
 
+    def __repr__(self):
+        _trace.refuse_text()
+        return f"<traced spectrum of {self._parts!r}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        _trace.refuse_text()
+        return format(repr(self), spec)
+
     @property
     def real(self):
         return self._parts[..., 0]

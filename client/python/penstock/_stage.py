@@ -218,7 +218,7 @@ class Spec:
       drawn_by: the Seeds that they are of.
     """
 
-    def __init__(self, stages, name=None, workers=None, seed=lambda seed: seed.given):
+    def __init__(self, stages, name=None, options=None, seed=lambda seed: seed.given):
         self.lines = {}
         self.seeds = []
         self.drawn_by = []
@@ -228,8 +228,10 @@ class Spec:
         if name:
             rows.append(f"name: {_textproto.quote(name)}")
         rows += [_textproto.write_fields([("stage", self._message(stage))]) for stage in stages]
-        if workers:
-            rows.append(f"workers: {workers}")
+        if options is not None and options.workers:
+            rows.append(f"workers: {options.workers}")
+        if options is not None and options.slot_bytes:
+            rows.append(f"ring {{ slot_bytes: {options.slot_bytes} }}")
         self.text = "\n".join(rows) + "\n"
 
     def _message(self, stage):
@@ -276,4 +278,6 @@ class Spec:
             if line is not None:
                 text = line.text()
                 notes.append(f'\n  stage "{name}" was made at {line}' + (f": {text}" if text else ""))
+        if "raise ring { slot_bytes" in message:
+            notes.append("\n  in Python: options = penstock.Options(); options.ring.slot_bytes = N; dataset.with_options(options)")
         return message + "".join(notes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from penstock import _draws, _errors, _structure
 from penstock._registry import FUNCTIONS
-from penstock._stage import user_line
+from penstock._stage import _STANDARD, Line, _is_users, user_line
 
 
 class TraceError(_errors.InvalidArgumentError, TypeError):
@@ -92,6 +92,7 @@ def result_of(function, element):
     are warned of, and other packages' objects and errors become TraceErrors."""
     refuse_objects(function)
     states = _draws.states(function)
+    _calls.depth = getattr(_calls, "depth", 0) + 1
     try:
         result = function(*element) if isinstance(element, tuple) else function(element)
     except _errors.Error:
@@ -100,6 +101,8 @@ def result_of(function, element):
         if (traced := foreign_error(error)) is None:
             raise
         raise traced from error
+    finally:
+        _calls.depth -= 1
     _draws.warn_of_draws(states, function)
     return result
 
@@ -159,7 +162,7 @@ class Node:
         self.number = trace.num_nodes
 
 
-# The calls that this thread is in, the innermost last.
+# Of this thread: `traces`, the calls that it is in, the innermost last, and `depth`, how many functions of the user's it is in.
 _calls = threading.local()
 
 
@@ -193,11 +196,18 @@ class Trace:
 
     def spec_of(self, node):
         """The TensorSpec of a value, which the daemon is asked for once."""
+        return self._of_types().spec_of(node)
+
+    def is_batched(self):
+        """Whether the elements are batches, or may be."""
+        return self._of_types()._dataset_rows() != 1
+
+    def _of_types(self):
         if self._types is None:
             from penstock import _types
 
             self._types = _types.Types(self)
-        return self._types.spec_of(node)
+        return self._types
 
     def adopt(self, around):
         """Values of another call may be used, whose element is the second part of this one's."""
@@ -516,13 +526,7 @@ def call(name, args, kwargs, shown=None):
         # One that draws takes no tensor.
         trace = next(reversed(getattr(_calls, "traces", ())), None)
     if trace is None:
-        texts = any("<traced " in value for value in args if isinstance(value, str))
-        raise TraceError(
-            f"{shown} is called without a traced value",
-            "str() and an f-string of a traced value give its description, once, and no text of the element"
-            if texts
-            else "it works inside a function given to map",
-        )
+        raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
     if name not in FUNCTIONS:
         raise TraceError(f"{shown} is not part of the expression language", near(name, FUNCTIONS) or _OUTSIDE)
     known = parameters(name)
@@ -652,6 +656,80 @@ def _require_unchanged(tensor):
         f"write x = x {symbol} y, which makes a new value, or change x.copy()",
         line=line,
     )
+
+
+# Packages whose code shows values to people: debuggers, tests, logs.
+_SHOWING = set(
+    "IPython _pydev_bundle _pydevd_bundle _pytest bdb cmd code debugpy icecream inspect logging loguru pdb pluggy pprint ptpython pydevd pytest reprlib rich "
+    "traceback unittest".split()
+)
+
+
+def refuse_text():
+    """Refuses that a stand-in becomes text (str, repr, an f-string, %) in the user's code, where that would get into the data, once for all elements.
+    Debuggers, logs and print may show it."""
+    if not getattr(_calls, "depth", 0):
+        return
+    frame = sys._getframe(2)
+    module = frame.f_globals.get("__name__", "").partition(".")[0]
+    if module in _SHOWING or not _is_users(frame.f_code.co_filename):
+        return
+    callee = _callee(frame)
+    if callee is print or getattr(callee, "__module__", None) and callee.__module__.startswith("numpy"):
+        # NumPy writes it into an error's message.
+        return
+    raise TraceError(
+        "a traced value as text (str, repr, an f-string, format, %), which would be its description, once for all elements",
+        'penstock.strings.as_string(x) is the text of each element\'s number, x + "_" + y and penstock.strings.join put texts together; print, logging and '
+        "breakpoint() show the stand-in",
+        line=_line_outside_of_python(frame),
+    )
+
+
+def _line_outside_of_python(frame):
+    """The innermost line on the stack that is none of Python's own modules: string.Template is one."""
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_STANDARD):
+        frame = frame.f_back
+    return Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+# Names by which code makes texts.
+_MAKES_TEXT = {"ascii", "format", "format_map", "join", "repr", "str"}
+
+
+def _callee(frame):
+    """The function that a frame calls now; None where it calls none, or nobody knows which."""
+    import ast
+    import builtins
+    import dis
+    import itertools
+    import linecache
+
+    code = frame.f_code
+    if not dis.opname[code.co_code[frame.f_lasti]].startswith("CALL"):
+        return None
+    positions = code.co_positions() if hasattr(code, "co_positions") else ()
+    line, end_line, column, end = next(itertools.islice(positions, frame.f_lasti // 2, None), (None,) * 4)
+    if None in (line, end_line, column, end) or not linecache.getline(code.co_filename, line):
+        # Python 3.9 and 3.10 do not tell where in its source it is, and some code has none.
+        names = {*code.co_names}
+        return None if names & _MAKES_TEXT else print if "print" in names else np.ndarray if names & {"np", "numpy"} else None
+    lines = [linecache.getline(code.co_filename, number).encode() for number in range(line, end_line + 1)]
+    lines[-1] = lines[-1][:end]
+    try:
+        called = ast.parse(b"(" + b"".join(lines)[column:] + b")", mode="eval").body
+    except SyntaxError:
+        return None
+    names, called = [], getattr(called, "func", None)
+    while isinstance(called, ast.Attribute):
+        names.append(called.attr)
+        called = called.value
+    if not isinstance(called, ast.Name):
+        return None
+    found = {**vars(builtins), **frame.f_globals, **frame.f_locals}.get(called.id)
+    for name in reversed(names):
+        found = getattr(found, name, None)
+    return found
 
 
 def _refused(what, instead):
@@ -867,7 +945,14 @@ class Tensor:
         return self._trace.spec_of(self._node)
 
     def __repr__(self):
+        refuse_text()
         return f"<traced {self._node.kind} {self._node.value}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        refuse_text()
+        return format(repr(self), spec)
 
 
 def _products():

@@ -3,7 +3,8 @@
 import functools
 import operator
 
-from penstock import _textproto, _trace
+from penstock import _trace
+from penstock._arguments import at_least, check_unused
 from penstock._dataset import Dataset
 from penstock._stage import Nested, Spec, Stage, user_line
 
@@ -13,6 +14,16 @@ class Value:
 
     def __init__(self, dataset):
         self.dataset = dataset
+
+    def __repr__(self):
+        _trace.refuse_text()
+        return f"<value of {self.dataset!r}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        _trace.refuse_text()
+        return format(repr(self), spec)
 
 
 class Windows:
@@ -70,12 +81,16 @@ class Windows:
 
     def interleave(self, map_func, cycle_length=None, block_length=None, num_parallel_calls=None, deterministic=None, name=None):
         """flat_map, for a cycle_length of 1."""
+        check_unused(num_parallel_calls)
         if cycle_length != 1:
             raise ValueError("windows are interleaved one after another: cycle_length is 1")
+        if block_length is not None:
+            at_least(1, block_length, "block_length")
         return self.flat_map(map_func, name)
 
     def map(self, map_func, num_parallel_calls=None, deterministic=None, name=None):
         """A value of each window, or another dataset of each, for a flat_map behind."""
+        check_unused(num_parallel_calls)
         window = self._window() if self._inside is None else self._inside
         result = _trace.result_of(map_func, window)
         if isinstance(result, Value):

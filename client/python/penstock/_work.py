@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 import numpy as np
 
 from penstock import _cardinality, _program
-from penstock._arguments import AUTOTUNE, optional
+from penstock._arguments import at_least, check_unused, optional, turns
 from penstock._stage import Seed, user_line
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Work:
         Raises:
           TraceError: `map_func` does something that has no native form; it names the line.
         """
+        check_unused(num_parallel_calls)
         line = user_line()
 
         def use(dataset, trace, result):
@@ -62,6 +63,7 @@ class Work:
         """
         from penstock import io
 
+        check_unused(num_parallel_calls)
         stage = io.example_stage(features, name)
         structure = {key: None for key in features}
         return self._like((*self._stages, stage), structure, self._count)
@@ -89,10 +91,12 @@ class Work:
           cycle_length: datasets at a time; 16 by default, and with AUTOTUNE. At most 64 where values make them.
           block_length: elements of each before the turn passes on; 1 by default.
         """
-        cycle_length = optional(cycle_length, "cycle_length")
-        length = 16 if cycle_length in (None, AUTOTUNE) else cycle_length
-        turns = [("cycle_length", length), ("block_length", optional(block_length, "block_length"))]
-        return self._nest("interleave", map_func, turns, name)
+        check_unused(num_parallel_calls)
+        fields = [
+            ("cycle_length", turns(cycle_length, "cycle_length") or 16),
+            ("block_length", None if block_length is None else at_least(1, block_length, "block_length")),
+        ]
+        return self._nest("interleave", map_func, fields, name)
 
     def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
         """The elements of datasets that are each made of one element, one dataset after another.
@@ -124,7 +128,11 @@ class Work:
         max_skipped: Optional[int] = None,
         max_skipped_fraction: Optional[float] = None,
     ) -> Dataset:
-        """Leaves out elements on which a stage before this one fails; `penstock skipped` lists them.
+        """Leaves out elements on which a stage before this one fails. A pass warns of them at its end, and skipped() of the dataset, its iterator
+        or a loader lists them, as `penstock skipped` does.
+
+        Only what is computed can fail: where a slice or a crop of a decoded JPEG or PNG file is taken, the part alone is decoded, and an element
+        whose image is broken elsewhere stays.
 
         What fails in front of a batch is left out of it alone, where tf.data loses the batch or a part of it; what fails behind one costs
         the batch. Inputs of zip stay in step: an error behind a filter in one of them still ends the dataset.

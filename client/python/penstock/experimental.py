@@ -4,6 +4,7 @@ import numpy as np
 
 from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock import _arguments
 from penstock._arguments import AUTOTUNE
 from penstock._dataset import Dataset
 from penstock._readers import CsvDataset
@@ -82,6 +83,10 @@ def parallel_interleave(
     map_func, cycle_length, block_length=1, sloppy=False, buffer_output_elements=None, prefetch_input_elements=None
 ):
     """For Dataset.apply: interleave(map_func, cycle_length, block_length). The others have no effect: the order is always the same."""
+    if buffer_output_elements is not None:
+        _arguments.turns(buffer_output_elements, "buffer_output_elements")
+    if prefetch_input_elements is not None and prefetch_input_elements != AUTOTUNE:
+        _arguments.at_least(0, prefetch_input_elements, "prefetch_input_elements")
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
@@ -107,7 +112,10 @@ def shuffle_and_repeat(buffer_size, count=None, seed=None):
 
 def map_and_batch(map_func, batch_size, num_parallel_batches=None, drop_remainder=False, num_parallel_calls=None):
     """For Dataset.apply: map(map_func), then batch(batch_size, drop_remainder). The two are always fused."""
-    return lambda dataset: dataset.map(map_func).batch(batch_size, drop_remainder)
+    if num_parallel_batches is not None and num_parallel_calls is not None:
+        raise ValueError("num_parallel_batches and num_parallel_calls are not given together")
+    _arguments.turns(num_parallel_batches, "num_parallel_batches")
+    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
 
 
 def from_list(elements, name=None):

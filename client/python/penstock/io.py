@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import os
+
 import numpy as np
 
 from penstock import _dtypes, _textproto, _trace
@@ -388,9 +390,17 @@ def encode_base64(input, pad=False, name=None):
 def read_file(filename, name=None):
     """The bytes of the file that a traced string names, as tf.io.read_file.
 
-    A relative path counts from the folder in which the daemon was started: of a private one that of this process when its first dataset
-    began. Files are read when their element is computed, each time anew.
+    A relative path counts from the folder that this process is in now, as the function is traced, as those of readers do from where these
+    are made. (In a daemon that others have started, from that one's, unless this process has changed its folder.) Files are read when their
+    element is computed, each time anew.
     """
+    from penstock import _daemon
+
+    folder = _daemon.moved_to()
+    if folder is not None and isinstance(filename, _trace.Tensor):
+        # Where this process has not moved the daemon is in the same folder, and a spec that does not name it is the same anywhere.
+        before = os.path.join(folder, "").replace("\\", "\\\\") + "\\0"
+        filename = _trace.call("regex_replace", (filename, "^[^/]", before), {}, "penstock.io.read_file")
     return _trace.call("read_file", (filename,), {}, "penstock.io.read_file")
 
 

@@ -1,7 +1,7 @@
 """Batches as a tf.data.Dataset: for Keras' model.fit, or for whoever goes on with tf.data's operations.
 
     model.fit(penstock.tensorflow.dataset(dataset.map(lambda x: (x["image"], x["label"]))), epochs=3)
-    model.fit(penstock.tensorflow.dataset("flowers", steps=1000))     # a pipeline of a running penstockd
+    model.fit(penstock.tensorflow.dataset("flowers", steps=1000, label="y"))     # a pipeline of a running penstockd, whose elements are dicts
     model.fit(penstock.tensorflow.dataset(dataset, share="job", rank=rank, world_size=8))     # each process its rows of one pass
 
 Tensors of numbers are the daemon's memory: TensorFlow takes NumPy's arrays without a copy where they are aligned to 64 bytes, as those of
@@ -10,7 +10,7 @@ a ring are. Needs the package tensorflow; importing penstock does not.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +19,7 @@ import penstock
 from penstock._epochs import EpochLoader
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
+from penstock._trace import listed
 
 __all__ = ["dataset"]
 
@@ -78,13 +79,17 @@ def _tensor(tensor):
     return tf.RaggedTensor.from_nested_row_splits(tensor.flat_values, tensor.nested_row_splits, validate=False)
 
 
-def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None, **options: Any) -> tf.data.Dataset:
+def dataset(
+    source, *, steps: Optional[int] = None, label: Union[str, Sequence[str], None] = None, share: Optional[str] = None, **options: Any
+) -> tf.data.Dataset:
     """A tf.data.Dataset of the same elements.
 
     Args:
       source: a penstock.Dataset; each iteration is a pass over it. Or the name of a pipeline that
         penstockd runs; an iteration goes on where the one before ended.
       steps: batches of one iteration: how long an epoch is where a pipeline has no end.
+      label: of elements that are dicts, the feature that becomes the second of a pair (x, y), as model.fit takes them; several give a dict of them.
+        x is what is left: a dict, or the tensor where one alone is.
       share: of a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, each the rows of its `rank` of
         `world_size`. An iteration ends with the pass, unless `steps` says how long it is.
       **options: of penstock.attach, for a pipeline or with `share`.
@@ -95,9 +100,33 @@ def dataset(source, *, steps: Optional[int] = None, share: Optional[str] = None,
       axis open; all axes are, of dense tensors, where those of one differ from batch to batch.
 
     Raises:
-      TypeError: options for a Dataset without `share`. The errors of penstock.attach.
+      TypeError: options for a Dataset without `share`; `label` of elements that are no dicts. The errors of penstock.attach.
+      ValueError: there is no such feature as `label`.
       OutOfRangeError: a pipeline that has ended.
     """
+    batches = _batches(source, steps, share, options)
+    return batches if label is None else batches.map(_pairs_of(batches.element_spec, label), num_parallel_calls=1, deterministic=True)
+
+
+def _pairs_of(spec, label):
+    """What makes pairs of features and labels of an element."""
+    labels = [label] if isinstance(label, str) else list(label)
+    if not isinstance(spec, dict):
+        raise TypeError(f"label={label!r} names a feature of elements that are dicts; these are {'tuples' if isinstance(spec, tuple) else 'lone tensors'}")
+    missing = [name for name in labels if name not in spec]
+    if missing or not labels or len(spec) <= len(set(labels)):
+        raise ValueError(f"label is one of the features, {listed(map(repr, spec))}, beside which others are left; not {label!r}")
+    features = [name for name in spec if name not in labels]
+
+    def pair(element):
+        x = {name: element[name] for name in features}
+        y = {name: element[name] for name in labels}
+        return x[features[0]] if len(features) == 1 else x, y[label] if isinstance(label, str) else y
+
+    return pair
+
+
+def _batches(source, steps, share, options):
     if share is not None:
         return _shared(EpochLoader(source, lambda array: array, dict(options, share=share)), steps)
     if not isinstance(source, str):

@@ -77,12 +77,7 @@ absl::StatusOr<ring::Descriptor> ToMemoryFile(const std::string& text) {
   return file;
 }
 
-absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanation) {
-  // What the client has sent, and constants may be long.
-  pipeline.clear_spec();
-  v1::ValidatePipelineResponse response;
-  *response.mutable_pipeline() = std::move(pipeline);
-  response.set_explanation(std::move(explanation));
+absl::StatusOr<std::string> ToJson(const google::protobuf::Message& response) {
   std::string json;
   google::protobuf::util::JsonPrintOptions options;
   options.always_print_primitive_fields = true;
@@ -92,6 +87,15 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
     return absl::InternalError(absl::StrCat("cannot write JSON: ", std::string(status.message())));
   }
   return json;
+}
+
+absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanation) {
+  // What the client has sent, and constants may be long.
+  pipeline.clear_spec();
+  v1::ValidatePipelineResponse response;
+  *response.mutable_pipeline() = std::move(pipeline);
+  response.set_explanation(std::move(explanation));
+  return ToJson(response);
 }
 
 }  // namespace
@@ -252,6 +256,7 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
     if (!status.ok()) return status;
     return std::string();
   }
+  if (parsed.operation == ring::Operation::kSkipped) return Skipped(request);
   absl::StatusOr<Parts> parts = ReadParts(request.file.get(), parsed.part_bytes);
   if (!parts.ok()) return parts.status();
   v1::SpecSource source;
@@ -267,6 +272,17 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return checked.status();
   return ToJson(Describe(*checked), checked->plan->Explain());
+}
+
+absl::StatusOr<std::string> SpecRequests::Skipped(const Request& request) const {
+  const std::string& name = request.parsed.pipeline;
+  if (absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_READ, name); !status.ok())
+    return status;
+  const auto pipeline = table_.Find(name, [&](const std::string& other) {
+    return access_.Has(request.visitor.who, v1::RIGHT_READ, other);
+  });
+  if (!pipeline.ok()) return pipeline.status();
+  return ToJson((*pipeline)->Skipped());
 }
 
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,

@@ -1,4 +1,4 @@
-// Create, validate and delete for clients that speak the attach protocol (ring/attach.h) instead of
+// Create, validate, delete, and what was skipped, for clients that speak the attach protocol (ring/attach.h) instead of
 // gRPC, such as a Python process with a daemon of its own.
 //
 // A pipeline that was asked for as temporary is deleted when its creator's connection or process
@@ -82,6 +82,7 @@ class SpecRequests {
 
   void Answer(Request& request);
   absl::StatusOr<std::string> Run(Request& request);
+  absl::StatusOr<std::string> Skipped(const Request& request) const;
   absl::StatusOr<std::string> Create(Request& request, const v1::PipelineSpec& spec,
                                      const std::string& cursor);
 

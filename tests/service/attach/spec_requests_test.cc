@@ -146,6 +146,26 @@ TEST_CASE("validation answers with the element and starts nothing") {
   CHECK(daemon.Attach("count", &reader).code == Code::kNotFound);
 }
 
+TEST_CASE("what a pipeline has left out is told without gRPC") {
+  TestDaemon daemon;
+  const std::string spec =
+      "stage { from_tensor_slices { tensor { string_value: ['1', 'x', '3', 'y'] } } } "
+      "stage { map { out: \"value = string_to_number(value)\" } } stage { ignore_errors {} } "
+      "stage { batch { batch_size: 2 } }";
+  REQUIRE(SpecClient(daemon).Ask(Operation::kCreate, "leaves_out", spec).code == Code::kOk);
+  std::unique_ptr<ring::Reader> reader;
+  REQUIRE(daemon.Attach("leaves_out", &reader).ok());
+  ring::Lease lease;
+  while (reader->Next(20'000'000'000, &lease) == ring::Reader::Result::kBatch)
+    reader->Release(lease);
+  const Reply skipped = SpecClient(daemon).Ask(Operation::kSkipped, "leaves_out", "");
+  CHECK(skipped.code == Code::kOk);
+  CHECK_THAT(skipped.json,
+             Catch::Contains("\"count\":\"2\"") && Catch::Contains("found \\\"x\\\""));
+  CHECK(SpecClient(daemon).Ask(Operation::kSkipped, "another", "").code == Code::kNotFound);
+  CHECK(SpecClient(daemon).Ask(Operation::kSkipped, "", "").code == Code::kInvalidArgument);
+}
+
 TEST_CASE("errors of a spec come back as they are for the command line") {
   TestDaemon daemon;
   const Reply unknown = SpecClient(daemon).Ask(Operation::kValidate, "", "stage { rangee {} }");
