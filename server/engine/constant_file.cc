@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/array_files.h"
 #include "server/engine/npy_strings.h"
+#include "server/engine/spec_paths.h"
 #include "server/engine/stage_message.h"
 #include "server/expr/graph.h"
 #include "server/io/crc32c.h"
@@ -101,16 +102,17 @@ absl::StatusOr<uint32_t> ReadLines(const std::string& path, FileSystem& files,
 
 std::vector<v1::Constant*> ConstantsOf(v1::Stage& stage) {
   std::vector<v1::Constant*> constants;
-  const google::protobuf::FieldDescriptor* const op_field = OpField(stage);
-  if (op_field == nullptr || op_field->message_type() == nullptr) return constants;
-  google::protobuf::Message* const op = stage.GetReflection()->MutableMessage(&stage, op_field);
-  const google::protobuf::FieldDescriptor* const field =
-      op->GetDescriptor()->FindFieldByName("constant");
-  if (field == nullptr || field->message_type() != v1::Constant::descriptor()) return constants;
-  const google::protobuf::Reflection& reflection = *op->GetReflection();
-  for (int i = 0; i < reflection.FieldSize(*op, field); ++i) {
-    constants.push_back(
-        static_cast<v1::Constant*>(reflection.MutableRepeatedMessage(op, field, i)));
+  google::protobuf::Message* const options = MutableOptionsOf(&stage);
+  if (options == nullptr) return constants;
+  const google::protobuf::Reflection& reflection = *options->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*options, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->message_type() != v1::Constant::descriptor()) continue;
+    for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
+      constants.push_back(
+          static_cast<v1::Constant*>(reflection.MutableRepeatedMessage(options, field, i)));
+    }
   }
   return constants;
 }
@@ -141,10 +143,9 @@ absl::Status ReadConstantFile(const v1::Constant& constant, FileSystem& files,
 }
 
 void StripConstantFiles(v1::Stage* stage) {
-  for (v1::Constant* const constant : ConstantsOf(*stage)) {
-    constant->clear_npy();
-    constant->clear_text_line();
-  }
+  VisitPaths(stage, [](PathKind kind, std::string* path) {
+    if (kind == PathKind::kConstants) path->clear();
+  });
 }
 
 }  // namespace penstock

@@ -212,7 +212,7 @@ absl::Status ReadFormat(const v1::Csv& options, CsvFormat* format) {
 }
 
 const OpRegistration<v1::Csv> kCsv(
-    "csv",
+    "csv", {.place = OpPlace::kSource, .files = v1::Csv::kFilesFieldNumber},
     [](const v1::Csv& options, PlanBuilder& plan) -> absl::Status {
       CsvFormat format;
       Signature output;
@@ -233,8 +233,7 @@ const OpRegistration<v1::Csv> kCsv(
       plan.AddWork(std::make_unique<ParseCsv>(std::move(format), std::move(output)), structure);
       plan.MarkStageAsOrder();
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

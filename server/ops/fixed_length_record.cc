@@ -13,6 +13,7 @@ absl::Status CheckBytes(const char* field, int64_t bytes, int64_t least) {
 
 const OpRegistration<v1::FixedLengthRecord> kFixedLengthRecord(
     "fixed_length_record",
+    {.place = OpPlace::kSource, .files = v1::FixedLengthRecord::kFilesFieldNumber},
     [](const v1::FixedLengthRecord& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions records;
       records.format.stream.format = RecordFormat::kFixedLength;
@@ -30,8 +31,7 @@ const OpRegistration<v1::FixedLengthRecord> kFixedLengthRecord(
                          options.has_block_length(), options.block_length(), &records);
       if (!status.ok()) return status;
       return PlanFileRecords(options.files(), records, plan);
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

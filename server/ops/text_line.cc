@@ -5,7 +5,7 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::TextLine> kTextLine(
-    "text_line",
+    "text_line", {.place = OpPlace::kSource, .files = v1::TextLine::kFilesFieldNumber},
     [](const v1::TextLine& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions records;
       records.format.stream.format = RecordFormat::kTextLine;
@@ -16,8 +16,7 @@ const OpRegistration<v1::TextLine> kTextLine(
                                       options.has_block_length(), options.block_length(), &records);
       if (!status.ok()) return status;
       return PlanFileRecords(options.files(), records, plan);
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock
