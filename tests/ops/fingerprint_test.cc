@@ -1,5 +1,5 @@
-// What cursors of earlier builds of one release belong to stays what it was: the fingerprints are those that the build made which had the
-// lists of ops and options in engine/cursor.cc. Every kind of option that an op can have (engine/op_traits.h) is in some spec.
+// A cursor outlives the build that made it: fingerprints do not change with the code that makes them. Every kind of option that an op can
+// have (engine/op_traits.h) is in some spec.
 #include <string>
 
 #include "absl/strings/str_cat.h"
