@@ -12,6 +12,7 @@
 #include "server/expr/graph.h"
 #include "server/io/crc32c.h"
 #include "server/io/record_stream.h"
+#include "server/io/text_line_format.h"
 
 namespace penstock {
 namespace {
@@ -79,7 +80,7 @@ absl::StatusOr<uint32_t> ReadLines(const std::string& path, FileSystem& files,
   if (!file.ok()) return file.status();
   if (absl::Status status = CheckBytes((*file)->size()); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<RecordStream>> stream =
-      RecordStream::Open(*file, Compression::kNone, {.format = RecordFormat::kTextLine});
+      RecordStream::Open(*file, Compression::kNone, {.format = TextLineFormat()});
   if (!stream.ok()) return stream.status();
   uint32_t crc = 0;
   for (RecordChunk chunk; !chunk.end_of_file;) {

@@ -380,11 +380,11 @@ bool PlanBuilder::PadsRows() const {
   return false;
 }
 
-void PlanBuilder::SetRecordFiles(FileRange files, bool plain_tfrecord) {
+void PlanBuilder::SetRecordFiles(FileRange files, bool has_index) {
   for (uint32_t i = 0; i < files.count; ++i) {
     FileEntry& entry = (*manifest_)[files.first + i];
     entry.is_one_element = false;
-    entry.plain_tfrecord = plain_tfrecord;
+    entry.has_index = has_index;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "server/codec/number_text.h"
 #include "server/engine/file_records.h"
 #include "server/engine/op_registry.h"
+#include "server/io/csv_format.h"
 
 namespace penstock {
 namespace {
@@ -221,10 +222,9 @@ const OpRegistration<v1::Csv> kCsv(
       if (status.ok()) status = ReadColumns(options, &format, &output, &structure);
       if (!status.ok()) return status;
       FileRecordsOptions records;
-      records.format.stream.format = RecordFormat::kCsv;
-      records.format.stream.field_delim = format.delim;
-      records.format.stream.uses_quotes = format.uses_quotes;
-      records.format.stream.skips_header = options.header();
+      records.format.stream.format = CsvRecordFormat({.field_delim = format.delim,
+                                                      .uses_quotes = format.uses_quotes,
+                                                      .skips_header = options.header()});
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;

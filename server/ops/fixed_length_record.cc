@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/file_records.h"
 #include "server/engine/op_registry.h"
+#include "server/io/fixed_length_format.h"
 
 namespace penstock {
 namespace {
@@ -16,14 +17,14 @@ const OpRegistration<v1::FixedLengthRecord> kFixedLengthRecord(
     {.place = OpPlace::kSource, .files = v1::FixedLengthRecord::kFilesFieldNumber},
     [](const v1::FixedLengthRecord& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions records;
-      records.format.stream.format = RecordFormat::kFixedLength;
       absl::Status status = CheckBytes("record_bytes", options.record_bytes(), 1);
       if (status.ok()) status = CheckBytes("header_bytes", options.header_bytes(), 0);
       if (status.ok()) status = CheckBytes("footer_bytes", options.footer_bytes(), 0);
       if (!status.ok()) return status;
-      records.format.stream.record_bytes = options.record_bytes();
-      records.format.stream.header_bytes = options.header_bytes();
-      records.format.stream.footer_bytes = options.footer_bytes();
+      records.format.stream.format =
+          FixedLengthFormat({.record_bytes = static_cast<uint64_t>(options.record_bytes()),
+                             .header_bytes = static_cast<uint64_t>(options.header_bytes()),
+                             .footer_bytes = static_cast<uint64_t>(options.footer_bytes())});
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;

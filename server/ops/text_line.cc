@@ -1,5 +1,6 @@
 #include "server/engine/file_records.h"
 #include "server/engine/op_registry.h"
+#include "server/io/text_line_format.h"
 
 namespace penstock {
 namespace {
@@ -8,7 +9,7 @@ const OpRegistration<v1::TextLine> kTextLine(
     "text_line", {.place = OpPlace::kSource, .files = v1::TextLine::kFilesFieldNumber},
     [](const v1::TextLine& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions records;
-      records.format.stream.format = RecordFormat::kTextLine;
+      records.format.stream.format = TextLineFormat();
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;

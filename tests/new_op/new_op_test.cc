@@ -12,6 +12,7 @@
 #include "tests/ops/contract.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/catch.h"
+#include "tests/support/compressed.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
@@ -33,7 +34,7 @@ v1::Fingerprint MustFingerprint(const std::string& stages) {
   return *fingerprint;
 }
 
-std::string Bytes(v1::Fingerprint fingerprint) { return fingerprint.SerializeAsString(); }
+std::string Bytes(const v1::Fingerprint& fingerprint) { return fingerprint.SerializeAsString(); }
 
 absl::Status Change(const std::string& from, const std::string& to) {
   const auto plan = MustPlan(from);
@@ -90,8 +91,7 @@ TEST_CASE(
   CHECK(Bytes(MustFingerprint(spec(a, "one_of: 2 seed: 1 notes: 'x' notes_max: 3", 4))) ==
         Bytes(base));
   const auto differs = [&](const std::string& thin, int rows) {
-    v1::Fingerprint other = MustFingerprint(spec(a, thin, rows));
-    v1::Fingerprint same = other;
+    const v1::Fingerprint other = MustFingerprint(spec(a, thin, rows));
     std::string what;
     if (other.order() != base.order()) what += "order ";
     if (other.seeds() != base.seeds()) what += "seeds ";
