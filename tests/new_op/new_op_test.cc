@@ -77,6 +77,45 @@ TEST_CASE("A new op keeps the contract of all ops") {
   }
 }
 
+TEST_CASE("A new format of records is read as others are") {
+  ScratchFolder folder;
+  for (int i = 0; i < 3; ++i) {
+    std::string bytes;
+    for (int record = 0; record < 40000; record += i + 1)
+      bytes += absl::StrCat(i, " ", record) + std::string(1, '\0');
+    WriteFile(folder / absl::StrCat("pieces-", i), bytes);
+    WriteFile(folder / absl::StrCat("packed-", i), Gzip(bytes));
+  }
+  const std::string plain =
+      absl::StrCat("zero_ended { files: '", folder.path(), "/pieces-*' } | join { rows: 3000 }");
+  const std::string packed = absl::StrCat("zero_ended { files: '", folder.path(),
+                                          "/packed-*' compression: 'GZIP' } | join { rows: 3000 }");
+  const std::string nested =
+      absl::StrCat("list_files { files: '", folder.path(),
+                   "/pieces-*' shuffle: false } | interleave { (| zero_ended {} |) cycle_length: 2 "
+                   "block_length: 70 } | join { rows: 3000 }");
+  for (const std::string& text : {plain, packed, nested}) {
+    INFO(text);
+    Contract contract(Stages(text));
+    REQUIRE(contract.reference().status == absl::OkStatus());
+    CHECK(contract.reference().batches.size() == (40000 + 20000 + 13334 + 2999) / 3000);
+    contract.CheckWorkers();
+    contract.CheckDelays(10);
+    contract.CheckCursors(1);
+  }
+  CHECK(RunText(Stages(plain)).batches[1].Strings(0) ==
+        RunText(Stages(packed)).batches[1].Strings(0));
+  // Errors have the place, and bytes of something else are noticed.
+  WriteFile(folder / "cut", std::string("a\0b", 3));
+  const auto fails = [&](const char* name) {
+    return std::string(RunText(Stages(absl::StrCat("zero_ended { files: '", folder / name, "' }")))
+                           .status.message());
+  };
+  CHECK(fails("cut") == absl::StrCat("stage zero_ended: the file does not end in a zero byte (",
+                                     folder / "cut", ", record 1, offset 2)"));
+  CHECK(absl::StrContains(fails("packed-0"), "is declared to be plain but looks like gzip"));
+}
+
 TEST_CASE(
     "A new op's files, seeds, batch size and folder are in the fingerprint what others' are") {
   ScratchFolder a, b;
@@ -187,8 +226,8 @@ TEST_CASE("Steps are counted behind a new op that joins elements") {
 
 TEST_CASE("Random functions in a new op's expressions get seeds") {
   const auto plan = MustPlan(
-      "range { stop: 9 } | keep_if { let: 'a = random_uniform([])' predicate: 'a < random_uniform"
-      "([])' } | join { rows: 2 }");
+      "range { stop: 9 } | keep_if { let: 'a = random_uniform([1])' predicate: 'a[0] < "
+      "random_uniform([2])[1]' } | join { rows: 2 }");
   const v1::KeepIf& resolved = plan->spec().stage(1).keep_if();
   CHECK(absl::StrContains(resolved.let(0), "seed"));
   CHECK(absl::StrContains(resolved.predicate(), "seed"));

@@ -30,6 +30,7 @@ def programs_with_new_ops(monkeypatch):
     folder = pathlib.Path(folder).parent / "new_op"
     assert (folder / "penstockd").exists(), "cmake --build builds it with all others"
     monkeypatch.setenv("PENSTOCK_BIN", str(folder))
+    monkeypatch.setenv("PENSTOCKD", str(folder / "penstockd"))
 
 
 @pytest.fixture
