@@ -10,12 +10,7 @@ import threading
 import numpy as np
 
 from penstock import _dtypes, _trace
-from penstock._stage import Nested, Stage, user_line
-
-_SOURCES_OF_PATHS = ("tfrecord", "text_line", "fixed_length_record", "csv")
-# What a flat_map does behind it as well as inside.
-_ROW_BY_ROW = ("map", "filter", "parse_example", "parse_sequence_example", "unbatch")
-_MOVES_PATHS = ("shard", "shuffle", "take", "skip", "repeat", "prefetch")
+from penstock._stage import Nested, Stage, Trait, user_line
 
 # The functions of flat_map and interleave that are being called, by thread: the innermost last.
 _calls = threading.local()
@@ -118,8 +113,8 @@ def stage(op, inside, fields, name, line):
 def flattened(op, stages, name):
     """The stages of a flat_map that needs no dataset for each element, or None: what is done to its slices is done to all of them."""
     inside = stages[1:]
-    apart = _ROW_BY_ROW if op == "flat_map" else ("map",)
-    if stages[0].op != "window_part" or stages[0].fields or not all(stage.op in apart for stage in inside):
+    apart = Trait.ROW_BY_ROW if op == "flat_map" else Trait.ONE_BY_ONE
+    if stages[0].op != "window_part" or stages[0].fields or not all(stage.is_(apart) for stage in inside):
         return None
     named = next((stage for stage in reversed(inside) if stage.op == "unbatch"), inside[-1] if inside else None)
     if name is None or named is None:
@@ -137,9 +132,9 @@ def _inputs(stage):
 def reads_path(stages):
     """Whether a source of these stages reads the file that the element is the path of."""
     for stage in stages:
-        if stage.op in _SOURCES_OF_PATHS and not any(field == "files" and value for field, value in stage.fields):
+        if stage.is_(Trait.READS_PATH) and not any(field == "files" and value for field, value in stage.fields):
             return True
-        if stage.op not in ("interleave", "flat_map") and any(reads_path(inner) for inner in _inputs(stage)):
+        if not stage.is_(Trait.NESTS_ELEMENTS) and any(reads_path(inner) for inner in _inputs(stage)):
             return True
     return False
 
@@ -149,7 +144,7 @@ def as_paths(stages):
     from penstock import _arrays, _readers
 
     first = stages[0]
-    if first.op != "from_tensor_slices" or not all(stage.op in _MOVES_PATHS for stage in stages[1:]):
+    if first.op != "from_tensor_slices" or not all(stage.is_(Trait.MOVES_PATHS) for stage in stages[1:]):
         return stages
     tensors = dict(first.fields)["tensor"]
     fields = dict(tensors[0].fields) if len(tensors) == 1 else {}

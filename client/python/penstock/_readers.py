@@ -8,11 +8,17 @@ from typing import Any, Optional
 from penstock import _errors
 from penstock._arguments import integer, optional
 from penstock._dataset import Dataset
-from penstock._stage import Nested, Stage
+from penstock._stage import Nested, Stage, Trait, declare
 from penstock._trace import Tensor, TraceError
 
 # In tf.data an array of paths or a dataset of them may be given too.
 _PATHS = "a path, a glob, or a list of them"
+
+
+declare("tfrecord", Trait.READS_PATH)
+declare("text_line", Trait.READS_PATH)
+declare("fixed_length_record", Trait.READS_PATH)
+declare("csv", Trait.READS_PATH)
 
 
 def files_of(filenames):
