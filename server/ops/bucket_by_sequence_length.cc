@@ -169,6 +169,8 @@ absl::Status CheckBuckets(const v1::BucketBySequenceLength& options) {
 
 const OpRegistration<v1::BucketBySequenceLength> kBucketBySequenceLength(
     "bucket_by_sequence_length",
+    {.expressions = {v1::BucketBySequenceLength::kLetFieldNumber,
+                     v1::BucketBySequenceLength::kElementLengthFieldNumber}},
     [](const v1::BucketBySequenceLength& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = CheckBuckets(options); !status.ok()) return status;
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;

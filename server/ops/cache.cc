@@ -97,7 +97,11 @@ class MemoryKept final : public KeptElements {
 };
 
 const OpRegistration<v1::Cache> kCache(
-    "cache", [](const v1::Cache& options, PlanBuilder& plan) -> absl::Status {
+    "cache",
+    {.gives = Given::kOneEach,
+     .folder = v1::Cache::kFilenameFieldNumber,
+     .without_effect = {v1::Cache::kMaxBytesFieldNumber}},
+    [](const v1::Cache& options, PlanBuilder& plan) -> absl::Status {
       if (options.max_bytes() < 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("max_bytes: expected at least 0, found ", options.max_bytes()));

@@ -86,7 +86,7 @@ class ConcatenateOp final : public OrderOp {
 };
 
 const OpRegistration<v1::Concatenate> kConcatenate(
-    "concatenate",
+    "concatenate", {.place = OpPlace::kAnywhere},
     [](const v1::Concatenate& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();
@@ -100,8 +100,7 @@ const OpRegistration<v1::Concatenate> kConcatenate(
         return std::make_unique<ConcatenateOp>(std::move(inputs));
       });
       return absl::OkStatus();
-    },
-    OpPlace::kAnywhere);
+    });
 
 }  // namespace
 }  // namespace penstock

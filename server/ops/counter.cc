@@ -14,7 +14,7 @@ struct Numbers {
 };
 
 const OpRegistration<v1::Counter> kCounter(
-    "counter",
+    "counter", {.place = OpPlace::kSource},
     [](const v1::Counter& options, PlanBuilder& plan) -> absl::Status {
       const Numbers numbers{static_cast<uint64_t>(options.start()),
                             options.has_step() ? static_cast<uint64_t>(options.step()) : 1};
@@ -25,8 +25,7 @@ const OpRegistration<v1::Counter> kCounter(
                      });
       plan.SetEndless(true);
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

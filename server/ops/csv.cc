@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "io/record/csv_format.h"
 #include "server/codec/csv_field.h"
 #include "server/codec/number_text.h"
 #include "server/engine/plan/op_registry.h"
@@ -212,7 +213,7 @@ absl::Status ReadFormat(const v1::Csv& options, CsvFormat* format) {
 }
 
 const OpRegistration<v1::Csv> kCsv(
-    "csv",
+    "csv", {.place = OpPlace::kSource, .files = v1::Csv::kFilesFieldNumber},
     [](const v1::Csv& options, PlanBuilder& plan) -> absl::Status {
       CsvFormat format;
       Signature output;
@@ -221,10 +222,9 @@ const OpRegistration<v1::Csv> kCsv(
       if (status.ok()) status = ReadColumns(options, &format, &output, &structure);
       if (!status.ok()) return status;
       FileRecordsOptions records;
-      records.format.stream.format = RecordFormat::kCsv;
-      records.format.stream.field_delim = format.delim;
-      records.format.stream.uses_quotes = format.uses_quotes;
-      records.format.stream.skips_header = options.header();
+      records.format.stream.format = CsvRecordFormat({.field_delim = format.delim,
+                                                      .uses_quotes = format.uses_quotes,
+                                                      .skips_header = options.header()});
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;
@@ -233,8 +233,7 @@ const OpRegistration<v1::Csv> kCsv(
       plan.AddWork(std::make_unique<ParseCsv>(std::move(format), std::move(output)), structure);
       plan.MarkStageAsOrder();
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

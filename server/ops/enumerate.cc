@@ -56,7 +56,8 @@ class EnumerateOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Enumerate> kEnumerate(
-    "enumerate", [](const v1::Enumerate& options, PlanBuilder& plan) -> absl::Status {
+    "enumerate", {.gives = Given::kOneEach},
+    [](const v1::Enumerate& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       const FileRange files = plan.AddFiles({FileEntry{}});
       std::vector<Dataset> inputs;

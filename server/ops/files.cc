@@ -131,7 +131,7 @@ class WholeFileLoader final : public ColumnLoader {
 };
 
 const OpRegistration<v1::Files> kFiles(
-    "files",
+    "files", {.place = OpPlace::kSource, .files = v1::Files::kFilesFieldNumber},
     [](const v1::Files& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
       if (!manifest.ok()) return manifest.status();
@@ -157,8 +157,7 @@ const OpRegistration<v1::Files> kFiles(
       plan.SetSource(std::make_unique<WholeFileLoader>(files.first, std::move(classes)), files,
                      CountedOrder(elements));
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

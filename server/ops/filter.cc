@@ -37,7 +37,8 @@ class FilterOp final : public SplitOp {
 };
 
 const OpRegistration<v1::Filter> kFilter(
-    "filter", [](const v1::Filter& options, PlanBuilder& plan) -> absl::Status {
+    "filter", {.expressions = {v1::Filter::kLetFieldNumber, v1::Filter::kPredicateFieldNumber}},
+    [](const v1::Filter& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<Predicate> predicate = Predicate::Read(options, plan);
       if (!predicate.ok()) return predicate.status();
       plan.EndSection(std::make_unique<FilterOp>(plan.signature(), *std::move(predicate)),

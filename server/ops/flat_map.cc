@@ -6,7 +6,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::FlatMap> kFlatMap(
-    "flat_map", [](const v1::FlatMap& options, PlanBuilder& plan) -> absl::Status {
+    "flat_map", {.nests_elements = true},
+    [](const v1::FlatMap& options, PlanBuilder& plan) -> absl::Status {
       return plan.SetNested(
           options.input(),
           [](const OrderNode& nested, uint32_t width) {

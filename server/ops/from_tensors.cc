@@ -5,11 +5,10 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::FromTensors> kFromTensors(
-    "from_tensors",
+    "from_tensors", {.place = OpPlace::kSource, .arrays = v1::FromTensors::kNpzFieldNumber},
     [](const v1::FromTensors& options, PlanBuilder& plan) {
       return PlanTensors(options.tensor(), options.npz(), /*slices=*/false, plan);
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -68,7 +68,11 @@ absl::Status ReadWindowSize(const v1::GroupByWindow& options, const expr::MapSou
 }
 
 const OpRegistration<v1::GroupByWindow> kGroupByWindow(
-    "group_by_window", [](const v1::GroupByWindow& options, PlanBuilder& plan) -> absl::Status {
+    "group_by_window",
+    {.nests_elements = true,
+     .expressions = {v1::GroupByWindow::kLetFieldNumber, v1::GroupByWindow::kKeyFieldNumber,
+                     v1::GroupByWindow::kWindowSizeOfKeyFieldNumber}},
+    [](const v1::GroupByWindow& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       absl::StatusOr<expr::MapSource> source =
           ReadMapSource(options.constant(), options.let(), plan);

@@ -9,7 +9,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Interleave> kInterleave(
-    "interleave", [](const v1::Interleave& options, PlanBuilder& plan) -> absl::Status {
+    "interleave", {.nests_elements = true},
+    [](const v1::Interleave& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions turns;
       absl::Status status = ReadCycle(options.has_cycle_length(), options.cycle_length(),
                                       options.has_block_length(), options.block_length(), &turns);

@@ -35,6 +35,9 @@ class PathLoader final : public ColumnLoader {
 
 const OpRegistration<v1::ListFiles> kListFiles(
     "list_files",
+    {.place = OpPlace::kSource,
+     .seed = v1::ListFiles::kSeedFieldNumber,
+     .files = v1::ListFiles::kFilesFieldNumber},
     [](const v1::ListFiles& options, PlanBuilder& plan) -> absl::Status {
       const bool shuffled = !options.has_shuffle() || options.shuffle();
       if (!shuffled && (options.has_seed() || options.has_reshuffle_each_iteration())) {
@@ -63,8 +66,7 @@ const OpRegistration<v1::ListFiles> kListFiles(
       plan.SetSource(std::make_unique<PathLoader>(), files, CountedOrder(paths, shuffle));
       plan.SetPaths(files);
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

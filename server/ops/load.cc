@@ -6,7 +6,7 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Load> kLoad(
-    "load",
+    "load", {.place = OpPlace::kSource, .folder = v1::Load::kPathFieldNumber},
     [](const v1::Load& options, PlanBuilder& plan) -> absl::Status {
       if (options.path().empty())
         return absl::InvalidArgumentError("path: expected that of a folder, found none");
@@ -17,8 +17,7 @@ const OpRegistration<v1::Load> kLoad(
       return LoadSavedElements(
           absl::StrCat(options.path(), "/", kSavedElementsName, kElementFileSuffix),
           options.has_shard() ? std::optional<int64_t>(options.shard()) : std::nullopt, plan);
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -8,7 +8,11 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::PaddedBatch> kPaddedBatch(
-    "padded_batch", [](const v1::PaddedBatch& options, PlanBuilder& plan) -> absl::Status {
+    "padded_batch",
+    {.keeps_elements = false,
+     .batch_size = v1::PaddedBatch::kBatchSizeFieldNumber,
+     .may_change = {v1::PaddedBatch::kBatchSizeFieldNumber}},
+    [](const v1::PaddedBatch& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<BatchForm> form = ReadBatchOptions(options, plan);
       if (!form.ok()) return form.status();
       absl::Status status =

@@ -163,7 +163,8 @@ class ParseExampleOp final : public WorkOp {
 };
 
 const OpRegistration<v1::ParseExample> kParseExample(
-    "parse_example", [](const v1::ParseExample& options, PlanBuilder& plan) -> absl::Status {
+    "parse_example", {.gives = Given::kOneEach},
+    [](const v1::ParseExample& options, PlanBuilder& plan) -> absl::Status {
       const Signature& input = plan.signature();
       if (input.size() != 1 || input[0].type != TensorType{DType::kString, {}}) {
         return absl::InvalidArgumentError(absl::StrCat(

@@ -165,7 +165,7 @@ std::string AddDict(int place, const std::vector<const ParsedFeaturePlan*>& feat
 }
 
 const OpRegistration<v1::ParseSequenceExample> kParseSequenceExample(
-    "parse_sequence_example",
+    "parse_sequence_example", {.gives = Given::kOneEach},
     [](const v1::ParseSequenceExample& options, PlanBuilder& plan) -> absl::Status {
       const Signature& input = plan.signature();
       if (input.size() != 1 || input[0].type != TensorType{DType::kString, {}}) {

@@ -8,7 +8,8 @@ constexpr int64_t kAutotune = -1;
 constexpr int64_t kMaxReady = 63;
 
 const OpRegistration<v1::Prefetch> kPrefetch(
-    "prefetch", [](const v1::Prefetch& options, PlanBuilder& plan) -> absl::Status {
+    "prefetch", {.gives = Given::kOneEach, .keeps_elements = false},
+    [](const v1::Prefetch& options, PlanBuilder& plan) -> absl::Status {
       const int64_t ready = options.buffer_size();
       if (ready < kAutotune || ready > kMaxReady) {
         return absl::InvalidArgumentError(

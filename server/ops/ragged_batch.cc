@@ -5,7 +5,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::RaggedBatch> kRaggedBatch(
-    "ragged_batch", [](const v1::RaggedBatch& options, PlanBuilder& plan) -> absl::Status {
+    "ragged_batch", {.keeps_elements = false, .batch_size = v1::RaggedBatch::kBatchSizeFieldNumber},
+    [](const v1::RaggedBatch& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<BatchForm> form = ReadBatchOptions(options, plan);
       if (!form.ok()) return form.status();
       form->kind = BatchForm::Kind::kRagged;

@@ -22,7 +22,7 @@ class Numbers {
 };
 
 const OpRegistration<v1::Random> kRandom(
-    "random",
+    "random", {.place = OpPlace::kSource, .seed = v1::Random::kSeedFieldNumber},
     [](const v1::Random& options, PlanBuilder& plan) -> absl::Status {
       const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
       plan.stage_spec().mutable_random()->set_seed(seed);
@@ -34,8 +34,7 @@ const OpRegistration<v1::Random> kRandom(
                      });
       plan.SetEndless(true);
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

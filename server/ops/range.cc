@@ -16,7 +16,7 @@ uint64_t RangeSize(int64_t start, int64_t stop, int64_t step) {
 }
 
 const OpRegistration<v1::Range> kRange(
-    "range",
+    "range", {.place = OpPlace::kSource},
     [](const v1::Range& options, PlanBuilder& plan) -> absl::Status {
       const int64_t step = options.has_step() ? options.step() : 1;
       if (step == 0) return absl::InvalidArgumentError("step: expected any number but 0, found 0");
@@ -28,8 +28,7 @@ const OpRegistration<v1::Range> kRange(
       numbers.first_file = files.first;
       plan.SetSource(std::make_unique<CounterLoader>(), files, CountedOrder(numbers));
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

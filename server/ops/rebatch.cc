@@ -24,7 +24,7 @@ std::optional<int64_t> RowsOfEach(const PlanBuilder& plan) {
 }
 
 const OpRegistration<v1::Rebatch> kRebatch(
-    "rebatch", [](const v1::Rebatch& options, PlanBuilder& plan) -> absl::Status {
+    "rebatch", {}, [](const v1::Rebatch& options, PlanBuilder& plan) -> absl::Status {
       if (options.batch_size().empty())
         return absl::InvalidArgumentError("batch_size: expected at least one, found none");
       const std::optional<int64_t> each = RowsOfEach(plan);

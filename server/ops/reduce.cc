@@ -7,7 +7,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Reduce> kReduce(
-    "reduce", [](const v1::Reduce& options, PlanBuilder& plan) -> absl::Status {
+    "reduce", {.expressions = {v1::Reduce::kLetFieldNumber, v1::Reduce::kStateFieldNumber}},
+    [](const v1::Reduce& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       auto program = StateProgram::Read(options, {}, plan);
       if (!program.ok()) return program.status();

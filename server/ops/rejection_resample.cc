@@ -115,6 +115,9 @@ absl::Status CheckDistribution(const char* name, const std::vector<double>& valu
 
 const OpRegistration<v1::RejectionResample> kRejectionResample(
     "rejection_resample",
+    {.seed = v1::RejectionResample::kSeedFieldNumber,
+     .expressions = {v1::RejectionResample::kLetFieldNumber,
+                     v1::RejectionResample::kClassFuncFieldNumber}},
     [](const v1::RejectionResample& options, PlanBuilder& plan) -> absl::Status {
       v1::RejectionResample& resolved = *plan.stage_spec().mutable_rejection_resample();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());

@@ -128,7 +128,8 @@ class RepeatOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Repeat> kRepeat(
-    "repeat", [](const v1::Repeat& options, PlanBuilder& plan) -> absl::Status {
+    "repeat", {.keeps_elements = false, .passes = v1::Repeat::kCountFieldNumber},
+    [](const v1::Repeat& options, PlanBuilder& plan) -> absl::Status {
       std::optional<uint64_t> count;
       if (options.has_count() && options.count() != -1) {
         if (options.count() < 0)

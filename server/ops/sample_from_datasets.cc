@@ -81,6 +81,9 @@ absl::StatusOr<std::vector<double>> ReadWeights(const v1::SampleFromDatasets& op
 
 const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
     "sample_from_datasets",
+    {.place = OpPlace::kAnywhere,
+     .seed = v1::SampleFromDatasets::kSeedFieldNumber,
+     .may_change = {v1::SampleFromDatasets::kWeightFieldNumber}},
     [](const v1::SampleFromDatasets& options, PlanBuilder& plan) -> absl::Status {
       v1::SampleFromDatasets& resolved = *plan.stage_spec().mutable_sample_from_datasets();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
@@ -107,8 +110,7 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
       });
       plan.SetEndless(endless > 0 && (!stop || endless == drawn));
       return absl::OkStatus();
-    },
-    OpPlace::kAnywhere);
+    });
 
 }  // namespace
 }  // namespace penstock

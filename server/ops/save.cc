@@ -6,7 +6,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Save> kSave(
-    "save", [](const v1::Save& options, PlanBuilder& plan) -> absl::Status {
+    "save", {.gives = Given::kOneEach, .folder = v1::Save::kPathFieldNumber},
+    [](const v1::Save& options, PlanBuilder& plan) -> absl::Status {
       if (options.path().empty())
         return absl::InvalidArgumentError("path: expected that of a folder, found none");
       if (!options.compression().empty() && options.compression() != "GZIP") {

@@ -7,7 +7,11 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Scan> kScan(
-    "scan", [](const v1::Scan& options, PlanBuilder& plan) -> absl::Status {
+    "scan",
+    {.gives = Given::kOneEach,
+     .expressions = {v1::Scan::kLetFieldNumber, v1::Scan::kStateFieldNumber,
+                     v1::Scan::kOutFieldNumber}},
+    [](const v1::Scan& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       if (options.out().empty())
         return absl::InvalidArgumentError("expected at least one out, found none");

@@ -64,7 +64,8 @@ class SkipOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Skip> kSkip(
-    "skip", [](const v1::Skip& options, PlanBuilder& plan) -> absl::Status {
+    "skip", {.keeps_elements = false},
+    [](const v1::Skip& options, PlanBuilder& plan) -> absl::Status {
       if (options.count() < -1)
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));

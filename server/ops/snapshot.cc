@@ -5,7 +5,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Snapshot> kSnapshot(
-    "snapshot", [](const v1::Snapshot& options, PlanBuilder& plan) -> absl::Status {
+    "snapshot", {.gives = Given::kOneEach, .folder = v1::Snapshot::kPathFieldNumber},
+    [](const v1::Snapshot& options, PlanBuilder& plan) -> absl::Status {
       if (options.path().empty())
         return absl::InvalidArgumentError("path: expected that of a folder, found none");
       return KeepInFile({.folder = options.path()}, plan);

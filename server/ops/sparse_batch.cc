@@ -8,7 +8,8 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::SparseBatch> kSparseBatch(
-    "sparse_batch", [](const v1::SparseBatch& options, PlanBuilder& plan) -> absl::Status {
+    "sparse_batch", {.keeps_elements = false, .batch_size = v1::SparseBatch::kBatchSizeFieldNumber},
+    [](const v1::SparseBatch& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<BatchForm> form =
           CheckBatchOptions({options.batch_size(), std::nullopt, std::nullopt}, plan);
       if (!form.ok()) return form.status();

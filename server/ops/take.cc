@@ -55,7 +55,8 @@ class TakeOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Take> kTake(
-    "take", [](const v1::Take& options, PlanBuilder& plan) -> absl::Status {
+    "take", {.gives = Given::kFirstOnes, .keeps_elements = false},
+    [](const v1::Take& options, PlanBuilder& plan) -> absl::Status {
       if (options.count() < -1)
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));

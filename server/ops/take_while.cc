@@ -34,7 +34,9 @@ class TakeWhileOp final : public SplitOp {
 };
 
 const OpRegistration<v1::TakeWhile> kTakeWhile(
-    "take_while", [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
+    "take_while",
+    {.expressions = {v1::TakeWhile::kLetFieldNumber, v1::TakeWhile::kPredicateFieldNumber}},
+    [](const v1::TakeWhile& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<Predicate> predicate = Predicate::Read(options, plan);
       if (!predicate.ok()) return predicate.status();
       plan.EndSection(std::make_unique<TakeWhileOp>(plan.signature(), *std::move(predicate)),

@@ -5,7 +5,7 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::Tfrecord> kTfrecord(
-    "tfrecord",
+    "tfrecord", {.place = OpPlace::kSource, .files = v1::Tfrecord::kFilesFieldNumber},
     [](const v1::Tfrecord& options, PlanBuilder& plan) -> absl::Status {
       FileRecordsOptions records;
       absl::StatusOr<Compression> compression = CompressionFromName(options.compression());
@@ -23,8 +23,7 @@ const OpRegistration<v1::Tfrecord> kTfrecord(
       if (status.ok()) status = ReadDamagePolicy(options.damage(), &records);
       if (!status.ok()) return status;
       return PlanFileRecords(options.files(), records, plan);
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

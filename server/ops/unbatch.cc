@@ -4,9 +4,9 @@
 namespace penstock {
 namespace {
 
-const OpRegistration<v1::Unbatch> kUnbatch("unbatch", [](const v1::Unbatch&, PlanBuilder& plan) {
-  return AddUnbatch(plan);
-});
+absl::Status PlanUnbatch(const v1::Unbatch&, PlanBuilder& plan) { return AddUnbatch(plan); }
+
+const OpRegistration<v1::Unbatch> kUnbatch("unbatch", {}, PlanUnbatch);
 
 }  // namespace
 }  // namespace penstock

@@ -78,7 +78,7 @@ class UniqueOp final : public ReplayedOrder {
 };
 
 const OpRegistration<v1::Unique> kUnique(
-    "unique", [](const v1::Unique&, PlanBuilder& plan) -> absl::Status {
+    "unique", {}, [](const v1::Unique&, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       const DType dtype = plan.signature().front().type.dtype;
       if (plan.signature().size() != 1 ||

@@ -164,7 +164,8 @@ absl::StatusOr<WindowSizes> ReadSizes(const v1::Window& options) {
 }
 
 const OpRegistration<v1::Window> kWindow(
-    "window", [](const v1::Window& options, PlanBuilder& plan) -> absl::Status {
+    "window", {.nests_elements = true},
+    [](const v1::Window& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<WindowSizes> sizes = ReadSizes(options);
       if (!sizes.ok()) return sizes.status();
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;

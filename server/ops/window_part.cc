@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 const OpRegistration<v1::WindowPart> kWindowPart(
-    "window_part",
+    "window_part", {.place = OpPlace::kSource, .is_window_part = true},
     [](const v1::WindowPart& options, PlanBuilder& plan) -> absl::Status {
       const WindowElements* const elements = plan.window_elements();
       if (elements == nullptr) {
@@ -47,8 +47,7 @@ const OpRegistration<v1::WindowPart> kWindowPart(
                      PlanBuilder::WindowOrderFactory(/*width=*/1));
       plan.SetStructure(std::move(structure));
       return absl::OkStatus();
-    },
-    OpPlace::kSource);
+    });
 
 }  // namespace
 }  // namespace penstock

@@ -120,21 +120,21 @@ class ZipOp final : public OrderOp {
   OrderOp* failed_ = nullptr;
 };
 
-const OpRegistration<v1::Zip> kZip(
-    "zip",
-    [](const v1::Zip& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
-      if (!inputs.ok()) return inputs.status();
-      if (inputs->size() < 2) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("expected at least two inputs, found ", inputs->size()));
-      }
-      plan.SetTuple(*std::move(inputs), [](FrontContext& context, OrderInputs inputs) {
-        return std::make_unique<ZipOp>(context, std::move(inputs));
-      });
-      return absl::OkStatus();
-    },
-    OpPlace::kAnywhere);
+absl::Status PlanZip(const v1::Zip& options, PlanBuilder& plan) {
+  absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
+  if (!inputs.ok()) return inputs.status();
+  if (inputs->size() < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected at least two inputs, found ", inputs->size()));
+  }
+  plan.SetTuple(*std::move(inputs), [](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<ZipOp>(context, std::move(inputs));
+  });
+  return absl::OkStatus();
+}
+
+const OpRegistration<v1::Zip> kZip("zip", {.place = OpPlace::kAnywhere, .joins_in_step = true},
+                                   PlanZip);
 
 }  // namespace
 }  // namespace penstock

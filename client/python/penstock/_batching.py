@@ -8,9 +8,14 @@ import numpy as np
 
 from penstock import _cardinality, _dataset, _dtypes, _structure, _textproto
 from penstock._arguments import at_least, check_unused, integer, optional
+from penstock._stage import Trait, declare
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+
+declare("prefetch", Trait.MOVES_PATHS)
+declare("window", Trait.NESTS_ELEMENTS)
 
 
 class Batching:

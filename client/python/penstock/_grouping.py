@@ -5,7 +5,10 @@ import numpy as np
 from penstock import _cardinality, _padding, _program, _trace, _windows
 from penstock._arguments import integer
 from penstock._dataset import Dataset
-from penstock._stage import Stage, user_line
+from penstock._stage import Stage, Trait, declare, user_line
+
+
+declare("group_by_window", Trait.NESTS_ELEMENTS)
 
 
 def bucket(

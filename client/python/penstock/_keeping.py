@@ -10,13 +10,15 @@ import numpy as np
 from penstock import _dataset, _errors, _trace
 from penstock._arguments import at_least, optional, turns
 from penstock._cardinality import UNKNOWN
-from penstock._stage import Stage, of_first_pass
+from penstock._stage import Stage, Trait, declare, of_first_pass
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 # The file that `save` writes.
 _SAVED = "elements.penstock-elements"
+
+declare("load", Trait.GIVES_NO_PATHS)
 
 
 class Keeping:

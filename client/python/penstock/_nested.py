@@ -12,15 +12,10 @@ import numpy as np
 
 from penstock import _dtypes, _structure, _trace
 from penstock._arguments import integer
-from penstock._stage import Nested, Stage, user_line
+from penstock._stage import Nested, Stage, Trait, user_line
 
-_SOURCES_OF_PATHS = ("tfrecord", "text_line", "fixed_length_record", "csv")
-# What a flat_map does behind it as well as inside.
-_ROW_BY_ROW = ("map", "filter", "parse_example", "parse_sequence_example", "unbatch")
 # Elements of an array that a function is called with one by one.
 MAX_ELEMENTS, MAX_BYTES = 64, 1 << 20
-_NO_PATHS = (*_SOURCES_OF_PATHS, "files", "from_tensors", "load", "range", "counter", "random")
-_MOVES_PATHS = ("shard", "shuffle", "take", "skip", "repeat", "prefetch")
 
 # The functions of flat_map and interleave that are being called, by thread: the innermost last.
 _calls = threading.local()
@@ -241,8 +236,8 @@ def stage(op, inside, fields, name, line):
 def flattened(op, stages, name):
     """The stages of a flat_map that needs no dataset for each element, or None: what is done to its slices is done to all of them."""
     inside = stages[1:]
-    apart = _ROW_BY_ROW if op == "flat_map" else ("map",)
-    if stages[0].op != "window_part" or stages[0].fields or not all(stage.op in apart for stage in inside):
+    apart = Trait.ROW_BY_ROW if op == "flat_map" else Trait.ONE_BY_ONE
+    if stages[0].op != "window_part" or stages[0].fields or not all(stage.is_(apart) for stage in inside):
         return None
     named = next((stage for stage in reversed(inside) if stage.op == "unbatch"), inside[-1] if inside else None)
     if name is None or named is None:
@@ -260,9 +255,9 @@ def _inputs(stage):
 def reads_path(stages):
     """Whether a source of these stages reads the file that the element is the path of."""
     for stage in stages:
-        if stage.op in _SOURCES_OF_PATHS and not any(field == "files" and value for field, value in stage.fields):
+        if stage.is_(Trait.READS_PATH) and not any(field == "files" and value for field, value in stage.fields):
             return True
-        if stage.op not in ("interleave", "flat_map") and any(reads_path(inner) for inner in _inputs(stage)):
+        if not stage.is_(Trait.NESTS_ELEMENTS) and any(reads_path(inner) for inner in _inputs(stage)):
             return True
     return False
 
@@ -272,7 +267,9 @@ def as_paths(stages):
     from penstock import _arrays, _readers
 
     first = stages[0]
-    if first.op in _NO_PATHS or first.op == "from_tensor_slices" and not all(stage.op in _MOVES_PATHS for stage in stages[1:]):
+    if first.is_(Trait.GIVES_NO_PATHS) or (
+        first.op == "from_tensor_slices" and not all(stage.is_(Trait.MOVES_PATHS) for stage in stages[1:])
+    ):
         raise _trace.TraceError(
             f"a reader of paths that are elements of {' | '.join(stage.op for stage in stages[:8])}",
             "the paths are known before: of list_files, or an array of from_tensor_slices, behind which stands no map and no filter. Those in a file: "

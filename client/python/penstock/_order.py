@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from penstock import _cardinality, _dataset, _structure
 from penstock._arguments import integer, optional
-from penstock._stage import Nested, Seed, Stage
+from penstock._stage import Nested, Seed, Stage, Trait, declare
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+
+declare("shuffle", Trait.MOVES_PATHS)
+declare("shard", Trait.MOVES_PATHS)
+declare("take", Trait.MOVES_PATHS)
+declare("skip", Trait.MOVES_PATHS)
+declare("repeat", Trait.MOVES_PATHS)
+declare("zip", Trait.TAKES_FRONT)
+declare("concatenate", Trait.TAKES_FRONT)
 
 
 class Order:

@@ -8,11 +8,18 @@ from typing import Any, Optional, Sequence
 from penstock import _errors
 from penstock._arguments import check_unused, integer, optional, turns
 from penstock._dataset import Dataset
-from penstock._stage import Nested, Stage
+from penstock._stage import Nested, Stage, Trait, declare
 from penstock._trace import Tensor, TraceError, call
 
 # In tf.data an array of paths or a dataset of them may be given too.
 _PATHS = "a path, a glob, or a list of them"
+
+
+declare("tfrecord", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
+declare("text_line", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
+declare("fixed_length_record", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
+declare("csv", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
+declare("files", Trait.GIVES_NO_PATHS)
 
 
 def files_of(filenames):

@@ -9,10 +9,13 @@ import numpy as np
 from penstock import _cardinality, _dataset, _dtypes, _errors, _structure, _trace
 from penstock._arguments import integer, optional
 from penstock._cardinality import INFINITE
-from penstock._stage import Seed, Stage
+from penstock._stage import Seed, Stage, Trait, declare
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+for _op in ("from_tensors", "range", "counter", "random"):
+    declare(_op, Trait.GIVES_NO_PATHS)
 
 
 class Sources:

@@ -1,5 +1,6 @@
 """One stage of a spec, with the line of the user's code that made it."""
 
+import enum
 import os
 import re
 import sys
@@ -183,6 +184,33 @@ def of_first_pass(value):
     return value
 
 
+class Trait(enum.Flag):
+    """What an op is like, for code that knows no op by its name. The module of an op's method declares it."""
+
+    # A source of records that, where it names no files, reads the file that an element of the stages around it is the path of.
+    READS_PATH = enum.auto()
+    # Elements go through it one by one, and none waits for another: what a flat_map does with them inside, it does behind as well.
+    ROW_BY_ROW = enum.auto()
+    # The same for an interleave: as many elements come out as go in.
+    ONE_BY_ONE = enum.auto()
+    # Paths that go through it stay paths of the same files.
+    MOVES_PATHS = enum.auto()
+    # A source whose elements are no paths that are known before.
+    GIVES_NO_PATHS = enum.auto()
+    # What stands in front of it is its first input.
+    TAKES_FRONT = enum.auto()
+    # Its nested stages are made for each of its elements, or for each window of them.
+    NESTS_ELEMENTS = enum.auto()
+
+
+_traits = {}
+
+
+def declare(op, traits):
+    """Says what an op is like; without it, it is nothing of that."""
+    _traits[op] = traits
+
+
 class Stage:
     """An op with its fields.
 
@@ -197,6 +225,9 @@ class Stage:
         self.fields = tuple(fields)
         self.name = name
         self.line = line or user_line()
+
+    def is_(self, trait):
+        return trait in _traits.get(self.op, Trait(0))
 
 
 class Nested:

@@ -6,7 +6,7 @@ import operator
 from penstock import _trace
 from penstock._arguments import at_least, check_unused
 from penstock._dataset import Dataset
-from penstock._stage import Nested, Spec, Stage, user_line
+from penstock._stage import Nested, Spec, Stage, Trait, user_line
 
 
 class Value:
@@ -136,7 +136,7 @@ def _parts_inside(stages):
     for stage in stages:
         if _is_part(stage):
             found.append(stage)
-        elif stage.op not in ("window", "group_by_window", "interleave", "flat_map"):
+        elif not stage.is_(Trait.NESTS_ELEMENTS):
             for _, value in stage.fields:
                 for nested in value if isinstance(value, (list, tuple)) else [value]:
                     if isinstance(nested, Nested):
@@ -151,8 +151,7 @@ def _uses_parts(stages):
 def simplified(stages):
     """Without window_part where the elements of a window are used as they are."""
     parts = _parts_inside(stages)
-    # Of zip and concatenate they are the first input.
-    is_input = len(stages) > 1 and stages[1].op in ("zip", "concatenate")
+    is_input = len(stages) > 1 and stages[1].is_(Trait.TAKES_FRONT)
     if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1 and not is_input:
         return tuple(stages[1:])
     return tuple(stages)

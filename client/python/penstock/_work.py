@@ -8,10 +8,17 @@ import numpy as np
 
 from penstock import _cardinality, _program
 from penstock._arguments import at_least, check_unused, optional, turns
-from penstock._stage import Seed, user_line
+from penstock._stage import Seed, Trait, declare, user_line
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
+
+
+declare("map", Trait.ROW_BY_ROW | Trait.ONE_BY_ONE)
+declare("filter", Trait.ROW_BY_ROW)
+declare("unbatch", Trait.ROW_BY_ROW)
+declare("interleave", Trait.NESTS_ELEMENTS)
+declare("flat_map", Trait.NESTS_ELEMENTS)
 
 
 class Work:

@@ -9,7 +9,7 @@ import numpy as np
 from penstock import _dtypes, _textproto, _trace
 from penstock._example import serialize_example
 from penstock._functions import lookup as _lookup
-from penstock._stage import Stage, user_line
+from penstock._stage import Stage, Trait, declare, user_line
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 __all__ = [
@@ -230,6 +230,10 @@ _CLASSES = {
     feature.__name__: feature
     for feature in (FixedLenFeature, FixedLenSequenceFeature, RaggedFeature, SparseFeature, VarLenFeature)
 }
+
+
+declare("parse_example", Trait.ROW_BY_ROW)
+declare("parse_sequence_example", Trait.ROW_BY_ROW)
 
 
 def _parsed_features(features, what="features"):

@@ -12,6 +12,9 @@
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
 #include "server/engine/spec/deterministic_bytes.h"
+#include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/spec_paths.h"
+#include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
 namespace penstock {
@@ -39,7 +42,7 @@ void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash counts;
   bool any = false;
   for (uint32_t i = 0; i < plan.manifest().size(); ++i) {
-    if (!plan.manifest()[i].plain_tfrecord) continue;
+    if (!plan.manifest()[i].has_index) continue;
     auto index = files.Index(i, OnDamage::kFail);
     // One that leaves out damage counts for a pipeline that skips it.
     if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);
@@ -75,57 +78,38 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   return absl::OkStatus();
 }
 
-// Leaves the names of the files in a message and of those in it, but not their folders.
-void StripFolders(google::protobuf::Message* message) {
-  const google::protobuf::Reflection& reflection = *message->GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  for (const google::protobuf::FieldDescriptor* field : fields) {
-    if (field->name() == "npy" || field->name() == "npz") {
-      const std::string path = reflection.GetString(*message, field);
-      reflection.SetString(message, field, path.substr(path.rfind('/') + 1));
-    }
-    if (field->message_type() != v1::TensorValues::descriptor()) continue;
-    for (int i = 0; i < reflection.FieldSize(*message, field); ++i)
-      StripFolders(reflection.MutableRepeatedMessage(message, field, i));
-  }
+// Leaves the names of a stage's files of arrays, but not their folders.
+void StripFolders(v1::Stage* stage) {
+  VisitPaths(stage, [](PathKind kind, std::string* path) {
+    if (kind == PathKind::kArrays) *path = path->substr(path->rfind('/') + 1);
+  });
 }
 
-// Takes out of an op's options what has a figure of its own in the fingerprint: files, seeds, nested stages and, of the op that makes the
-// stream's batches, their size.
-void StripOptions(google::protobuf::Message* stage, bool makes_batches, Hash* seeds) {
-  const google::protobuf::Reflection& reflection = *stage->GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> ops;
-  reflection.ListFields(*stage, &ops);
-  for (const google::protobuf::FieldDescriptor* op : ops) {
-    if (op->message_type() == nullptr) continue;
-    google::protobuf::Message* options = reflection.MutableMessage(stage, op);
-    StripFolders(options);
-    std::vector<const google::protobuf::FieldDescriptor*> fields;
-    options->GetReflection()->ListFields(*options, &fields);
-    for (const google::protobuf::FieldDescriptor* field : fields) {
-      // Where things are kept is no matter of the order.
-      if (field->name() == "filename" || field->name() == "path" ||
-          op->message_type() == v1::Cache::descriptor()) {
-        options->GetReflection()->ClearField(options, field);
-        continue;
-      }
-      const bool is_seed = field->name() == "seed";
-      if (is_seed) {
-        seeds->Add(static_cast<uint64_t>(options->GetReflection()->GetInt64(*options, field)));
-      }
-      const bool is_batch_size =
-          makes_batches && field->name() == "batch_size" && !field->is_repeated();
-      if (is_seed || field->name() == "files" || is_batch_size)
-        options->GetReflection()->ClearField(options, field);
-      if (field->message_type() != v1::Input::descriptor()) continue;
-      // Nested stages come by themselves; how many of them each input has tells where they belong.
-      for (int i = 0; i < options->GetReflection()->FieldSize(*options, field); ++i) {
-        auto& input = static_cast<v1::Input&>(
-            *options->GetReflection()->MutableRepeatedMessage(options, field, i));
-        for (v1::Stage& nested : *input.mutable_stage()) nested.Clear();
-      }
-    }
+// Takes out of an op's options what has a figure of its own in the fingerprint (files, seeds, nested stages and, of the op that makes the
+// stream's batches, their size), and what is no matter of the order.
+void StripOptions(v1::Stage* stage, bool makes_batches, Hash* seeds) {
+  google::protobuf::Message* const options = MutableOptionsOf(stage);
+  if (options == nullptr) return;
+  StripFolders(stage);
+  const OpTraits& traits = TraitsOf(*stage);
+  const google::protobuf::Reflection& reflection = *options->GetReflection();
+  const auto clear = [&](int number) {
+    if (const auto* const field = OptionField(*options, number); field != nullptr)
+      reflection.ClearField(options, field);
+  };
+  if (const auto* const seed = OptionField(*options, traits.seed);
+      seed != nullptr && reflection.HasField(*options, seed)) {
+    seeds->Add(static_cast<uint64_t>(reflection.GetInt64(*options, seed)));
+  }
+  for (const int number : {traits.seed, traits.files, traits.folder}) clear(number);
+  for (const int number : traits.without_effect) clear(number);
+  if (makes_batches) clear(traits.batch_size);
+  const auto* const inputs = InputField(*options);
+  if (inputs == nullptr) return;
+  // Nested stages come by themselves; how many of them each input has tells where they belong.
+  for (int i = 0; i < reflection.FieldSize(*options, inputs); ++i) {
+    auto& input = static_cast<v1::Input&>(*reflection.MutableRepeatedMessage(options, inputs, i));
+    for (v1::Stage& nested : *input.mutable_stage()) nested.Clear();
   }
 }
 

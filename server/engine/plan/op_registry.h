@@ -1,34 +1,29 @@
 // The ops that a spec can name. Each file in server/ops registers one, by a static object:
 //
-//   const OpRegistration<v1::Take> kTake("take", [](const v1::Take& options, PlanBuilder& plan) ->
-//   absl::Status { … });
+//   const OpRegistration<v1::Take> kTake(
+//       "take", {.gives = Given::kFirstOnes, .keeps_elements = false},
+//       [](const v1::Take& options, PlanBuilder& plan) -> absl::Status { … });
 //
-// The name is the field of v1.Stage; the message is the op's manual.
+// The name is the field of v1.Stage; the message is the op's manual; engine/spec/op_traits.h says what the traits are.
+//
+// Threads: ops are registered before main() and constant then.
 #pragma once
 
 #include <functional>
-#include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
 #include "server/engine/plan/plan_builder.h"
+#include "server/engine/spec/op_traits.h"
 
 namespace penstock {
-
-// Where a stage of this op may stand in its list.
-enum class OpPlace {
-  kSource,  // first
-  kInside,  // anywhere but first
-  kAnywhere,
-};
 
 struct OpDefinition {
   // Checks the options against what the plan holds so far and adds the op. Messages leave out the
   // stage's name.
   std::function<absl::Status(const google::protobuf::Message& options, PlanBuilder& plan)> plan;
-  OpPlace place = OpPlace::kInside;
 };
 
 void RegisterOp(std::string_view name, OpDefinition definition);
@@ -38,11 +33,11 @@ const OpDefinition* FindOp(std::string_view name);
 template <typename Options>
 struct OpRegistration {
   using Planner = absl::Status (*)(const Options& options, PlanBuilder& plan);
-  OpRegistration(std::string_view name, Planner planner, OpPlace place = OpPlace::kInside) {
+  OpRegistration(std::string_view name, OpTraits traits, Planner planner) {
+    RegisterTraits(name, std::move(traits));
     RegisterOp(name, {[planner](const google::protobuf::Message& options, PlanBuilder& plan) {
-                        return planner(static_cast<const Options&>(options), plan);
-                      },
-                      place});
+                 return planner(static_cast<const Options&>(options), plan);
+               }});
   }
 };
 

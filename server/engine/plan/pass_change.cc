@@ -9,6 +9,8 @@
 #include "google/protobuf/message.h"
 #include "server/engine/plan/plan_change.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
 namespace penstock {
@@ -16,11 +18,6 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-
-const FieldDescriptor* OpOf(const v1::Stage& stage) {
-  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
-  return stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
-}
 
 // A glob that matches this path alone.
 std::string ExactGlob(const std::string& path) {
@@ -38,16 +35,16 @@ std::string ExactGlob(const std::string& path) {
   return glob;
 }
 
-// The `files` of the stage's op; null where it has none.
+// The files that the stage's source names; null where it names none.
 const FieldDescriptor* FilesField(v1::Stage* stage, Message** options) {
-  const FieldDescriptor* op = OpOf(*stage);
-  if (op == nullptr) return nullptr;
-  *options = stage->GetReflection()->MutableMessage(stage, op);
-  const FieldDescriptor* field = (*options)->GetDescriptor()->FindFieldByName("files");
-  const bool is_list = field != nullptr && field->is_repeated() &&
-                       field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
-  return is_list && (*options)->GetReflection()->FieldSize(**options, field) > 0 ? field : nullptr;
+  *options = MutableOptionsOf(stage);
+  if (*options == nullptr) return nullptr;
+  const FieldDescriptor* const field = OptionField(**options, TraitsOf(*stage).files);
+  if (field == nullptr) return nullptr;
+  return (*options)->GetReflection()->FieldSize(**options, field) > 0 ? field : nullptr;
 }
+
+bool Repeats(const v1::Stage& stage) { return TraitsOf(stage).passes != 0; }
 
 }  // namespace
 
@@ -55,23 +52,26 @@ absl::StatusOr<std::optional<uint64_t>> PassesOf(const Plan& plan) {
   const auto& built = static_cast<const PlanImpl&>(plan);
   v1::PipelineSpec spec = plan.spec();
   const v1::Stage& last = *AllStages(spec)[static_cast<size_t>(built.order().stage)];
-  if (last.has_repeat()) {
-    const v1::Repeat& repeat = last.repeat();
-    if (!repeat.has_count() || repeat.count() < 0) return std::optional<uint64_t>();
-    return std::optional<uint64_t>(static_cast<uint64_t>(repeat.count()));
+  if (Repeats(last)) {
+    const Message& options = *OptionsOf(last);
+    const FieldDescriptor* const passes = OptionField(options, TraitsOf(last).passes);
+    const google::protobuf::Reflection& reflection = *options.GetReflection();
+    const int64_t count = reflection.GetInt64(options, passes);
+    if (!reflection.HasField(options, passes) || count < 0) return std::optional<uint64_t>();
+    return std::optional<uint64_t>(static_cast<uint64_t>(count));
   }
   const auto& stages = plan.spec().stage();
-  const auto repeat = std::find_if(stages.begin(), stages.end(),
-                                   [](const v1::Stage& stage) { return stage.has_repeat(); });
+  const auto repeat = std::find_if(stages.begin(), stages.end(), Repeats);
   if (repeat == stages.end()) {
     return absl::FailedPreconditionError(
         "no epoch follows: the pipeline has no `repeat`, which would have to be its last op that "
         "decides the "
         "order");
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "stage ", repeat->name(), ": epochs do not end where steps do, since ", OpOf(last)->name(),
-      " (stage ", last.name(), ") stands behind repeat; put repeat behind it"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("stage ", repeat->name(), ": epochs do not end where steps do, since ",
+                   OpField(last)->name(), " (stage ", last.name(), ") stands behind ",
+                   OpField(*repeat)->name(), "; put ", OpField(*repeat)->name(), " behind it"));
 }
 
 absl::Status CheckHasPass(const Plan& plan, uint64_t pass) {
@@ -121,7 +121,7 @@ void KeepSeedsOf(const v1::PipelineSpec& from, v1::PipelineSpec* to) {
     const auto found =
         std::find_if(from.stage().begin(), from.stage().end(),
                      [&stage](const v1::Stage& old) { return old.name() == stage.name(); });
-    if (found != from.stage().end() && OpOf(*found) == OpOf(stage)) KeepSeeds(*found, &stage);
+    if (found != from.stage().end() && OpField(*found) == OpField(stage)) KeepSeeds(*found, &stage);
   }
 }
 

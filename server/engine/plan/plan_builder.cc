@@ -322,11 +322,11 @@ bool PlanBuilder::PadsRows() const {
   return false;
 }
 
-void PlanBuilder::SetRecordFiles(FileRange files, bool plain_tfrecord) {
+void PlanBuilder::SetRecordFiles(FileRange files, bool has_index) {
   for (uint32_t i = 0; i < files.count; ++i) {
     FileEntry& entry = (*manifest_)[files.first + i];
     entry.is_one_element = false;
-    entry.plain_tfrecord = plain_tfrecord;
+    entry.has_index = has_index;
   }
 }
 
@@ -358,12 +358,12 @@ absl::Status PlanBuilder::BuildStages(StageList* stages, bool from_source) {
 std::optional<IgnoredFailures> PlanBuilder::FindIgnored(
     const StageList& stages, int i, const std::optional<IgnoredFailures>& around) {
   for (; i < stages.size(); ++i) {
-    // What is left out of one of its inputs would put all others out of step.
-    if (stages[i].has_zip()) return std::nullopt;
-    if (!stages[i].has_ignore_errors()) continue;
+    const OpTraits& traits = TraitsOf(stages[i]);
+    if (traits.joins_in_step) return std::nullopt;
+    if (traits.reads_ignored == nullptr) continue;
     IgnoredFailures ignored;
     // Its own stage tells what is wrong with them.
-    if (!ReadSkipLimits(stages[i].ignore_errors(), "", &ignored.limits).ok()) return std::nullopt;
+    if (!traits.reads_ignored(*OptionsOf(stages[i]), &ignored.limits).ok()) return std::nullopt;
     const std::vector<v1::Stage*> all = AllStages(spec_);
     ignored.stage = stage_names_[std::find(all.begin(), all.end(), &stages[i]) - all.begin()];
     return ignored;
@@ -394,21 +394,21 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
   if (op == nullptr)
     return InStage(name, absl::UnimplementedError(
                              absl::StrCat("the op ", field->name(), " is not in this build")));
-  if (op->place == (is_first ? OpPlace::kInside : OpPlace::kSource)) {
+  const OpTraits& traits = TraitsOf(field);
+  if (traits.place == (is_first ? OpPlace::kInside : OpPlace::kSource)) {
     return InStage(name, absl::InvalidArgumentError(
                              is_first ? "the first stage must be a source such as tfrecord"
                                       : "a source can only be the first stage"));
   }
-  if (!stage->draw_name().empty() && field->message_type()->FindFieldByName("seed") == nullptr) {
+  if (!stage->draw_name().empty() && traits.seed == 0) {
     return InStage(
         name, absl::InvalidArgumentError(absl::StrCat("draw_name is for ops with a seed, which ",
                                                       field->name(), " has not")));
   }
-  GiveSeeds(stage->GetReflection()->MutableMessage(stage, field));
+  GiveSeeds(stage);
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
-  std::unique_ptr<google::protobuf::Message> options(
-      stage->GetReflection()->GetMessage(*stage, field).New());
-  options->CopyFrom(stage->GetReflection()->GetMessage(*stage, field));
+  std::unique_ptr<google::protobuf::Message> options(OptionsOf(*stage)->New());
+  options->CopyFrom(*OptionsOf(*stage));
   absl::Status status = op->plan(*options, *this);
   // The error of a nested stage names that one.
   if (status.ok() || stage_ != index) return status;

@@ -137,7 +137,7 @@ class PlanBuilder {
   // Inside a dataset that is made of one path: the files that it may be.
   const std::optional<FileRange>& element_files() const { return element_files_; }
   // The files hold records, found by their offsets.
-  void SetRecordFiles(FileRange files, bool plain_tfrecord);
+  void SetRecordFiles(FileRange files, bool has_index);
   void SetEndless(bool endless) { dataset_.endless = endless; }
 
   // For ops that make a dataset of each element. The nested stages are built, and the dataset becomes that of their elements, of `width`

@@ -15,20 +15,15 @@ namespace {
 // Whether a source of these stages is made of the window that they stand in, and not of one further inside.
 bool HasWindowParts(const v1::Input& input) {
   for (const v1::Stage& stage : input.stage()) {
-    if (stage.has_window_part()) return true;
-    if (stage.has_window() || stage.has_group_by_window() || stage.has_interleave() ||
-        stage.has_flat_map()) {
-      continue;
-    }
-    const google::protobuf::FieldDescriptor* const op = OpField(stage);
-    if (op == nullptr) continue;
-    const google::protobuf::Message& message = stage.GetReflection()->GetMessage(stage, op);
-    const google::protobuf::FieldDescriptor* const inputs =
-        message.GetDescriptor()->FindFieldByName("input");
-    if (inputs == nullptr || inputs->message_type() != v1::Input::descriptor()) continue;
-    for (int i = 0; i < message.GetReflection()->FieldSize(message, inputs); ++i) {
+    const OpTraits& traits = TraitsOf(stage);
+    if (traits.is_window_part) return true;
+    const google::protobuf::Message* const options = OptionsOf(stage);
+    if (traits.nests_elements || options == nullptr) continue;
+    const google::protobuf::FieldDescriptor* const inputs = InputField(*options);
+    if (inputs == nullptr) continue;
+    for (int i = 0; i < options->GetReflection()->FieldSize(*options, inputs); ++i) {
       const google::protobuf::Message& inner =
-          message.GetReflection()->GetRepeatedMessage(message, inputs, i);
+          options->GetReflection()->GetRepeatedMessage(*options, inputs, i);
       if (HasWindowParts(static_cast<const v1::Input&>(inner))) return true;
     }
   }
@@ -39,8 +34,8 @@ bool HasWindowParts(const v1::Input& input) {
 bool UsesElement(const v1::Input& input) {
   if (input.stage().empty()) return false;
   const google::protobuf::FieldDescriptor* const field = OpField(input.stage(0));
-  const OpDefinition* const op = field == nullptr ? nullptr : FindOp(field->name());
-  return HasWindowParts(input) || (op != nullptr && op->place == OpPlace::kInside);
+  const bool is_known = field != nullptr && FindOp(field->name()) != nullptr;
+  return HasWindowParts(input) || (is_known && TraitsOf(field).place == OpPlace::kInside);
 }
 
 // Whether elements are more than what sources have loaded, side by side or in turns.
@@ -55,11 +50,9 @@ bool Computes(const WorkNode& work) {
 
 // From the stage's own message: nested ops fill in seeds.
 v1::Input* PlanBuilder::NestedInput(int i) {
-  const google::protobuf::FieldDescriptor* field = OpField(*stage_message_);
-  google::protobuf::Message* op =
-      stage_message_->GetReflection()->MutableMessage(stage_message_, field);
-  const google::protobuf::FieldDescriptor* list = op->GetDescriptor()->FindFieldByName("input");
-  return static_cast<v1::Input*>(op->GetReflection()->MutableRepeatedMessage(op, list, i));
+  google::protobuf::Message* const options = MutableOptionsOf(stage_message_);
+  return static_cast<v1::Input*>(
+      options->GetReflection()->MutableRepeatedMessage(options, InputField(*options), i));
 }
 
 absl::StatusOr<Dataset> PlanBuilder::BuildInput(int i) {

@@ -1,15 +1,19 @@
 #include "server/engine/plan/plan_change.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
 namespace penstock {
@@ -18,36 +22,54 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// Ops that keep no element between two steps.
-constexpr std::array<std::string_view, 7> kKeepNothing = {
-    "batch", "padded_batch", "ragged_batch", "repeat", "take", "skip", "prefetch"};
-
-// The field of the stage's op; null for a stage without one.
-const FieldDescriptor* OpOf(const v1::Stage& stage) {
-  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
-  return stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
-}
-
 bool Equal(const Message& a, const Message& b) {
   return google::protobuf::util::MessageDifferencer::Equals(a, b);
 }
 
-// Whether the two differ in the option `name` alone.
-bool DifferOnlyIn(const char* name, const v1::Stage& from, const v1::Stage& to) {
+// Whether the two, of one op, differ in options that may change and in nothing else.
+bool DifferOnlyInWhatMayChange(const v1::Stage& from, const v1::Stage& to) {
   v1::Stage a = from, b = to;
   for (v1::Stage* stage : {&a, &b}) {
-    Message* options = stage->GetReflection()->MutableMessage(stage, OpOf(*stage));
-    const FieldDescriptor* field = options->GetDescriptor()->FindFieldByName(name);
-    if (field == nullptr) return false;
-    options->GetReflection()->ClearField(options, field);
+    Message* const options = MutableOptionsOf(stage);
+    for (const int number : TraitsOf(*stage).may_change)
+      options->GetReflection()->ClearField(options, OptionField(*options, number));
   }
   return Equal(a, b);
 }
 
-bool IsBatch(const v1::Stage& stage) {
-  const std::string& op = OpOf(stage)->name();
-  return op == "batch" || op == "padded_batch" || op == "ragged_batch";
+// Whether the op of both has options that may change, and stages of its own, which may not.
+bool ChangesButItsInputs(const v1::Stage& from, const v1::Stage& to) {
+  return OpField(from) == OpField(to) && !TraitsOf(from).may_change.empty() &&
+         InputField(*OptionsOf(from)) != nullptr;
 }
+
+// "the batch_size of batch and padded_batch": all options that may change while a pipeline runs.
+std::string AllThatMayChange() {
+  std::map<std::string, std::vector<std::string>> ops;
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  for (int i = 0; i < oneof->field_count(); ++i) {
+    const FieldDescriptor* const op = oneof->field(i);
+    for (const int number : TraitsOf(op).may_change)
+      ops[op->message_type()->FindFieldByNumber(number)->name()].push_back(op->name());
+  }
+  return absl::StrJoin(ops, " and ", [](std::string* out, const auto& option) {
+    absl::StrAppend(out, "the ", option.first, " of ", absl::StrJoin(option.second, " and "));
+  });
+}
+
+// The options of `to` that may change become those of `from`, which is of the same op.
+void TakeWhatMayChange(const v1::Stage& from, v1::Stage* to) {
+  Message* const options = MutableOptionsOf(to);
+  const std::unique_ptr<Message> taken(options->New());
+  taken->CopyFrom(*OptionsOf(from));
+  for (const int number : TraitsOf(*to).may_change) {
+    const FieldDescriptor* const field = OptionField(*options, number);
+    options->GetReflection()->ClearField(options, field);
+    options->GetReflection()->SwapFields(options, taken.get(), {field});
+  }
+}
+
+bool IsBatch(const v1::Stage& stage) { return TraitsOf(stage).batch_size != 0; }
 
 // Whether some op makes batches ahead of the front, as elements of the stream: of batches, or of a map
 // of whole batches.
@@ -76,22 +98,19 @@ std::vector<StageKind> TopKinds(const PlanImpl& plan) {
 absl::Status CheckStage(const v1::Stage& from, const v1::Stage& to, StageKind kind,
                         const std::string& behind) {
   if (Equal(from, to)) return absl::OkStatus();
-  const FieldDescriptor* op = OpOf(from);
+  const FieldDescriptor* const op = OpField(from);
   const std::string address = absl::StrCat("stage ", from.name(), ": ");
-  if (OpOf(to) != op || to.name() != from.name()) {
+  if (OpField(to) != op || to.name() != from.name()) {
     return absl::FailedPreconditionError(absl::StrCat(
         address, op->name(), " cannot become another op while the pipeline runs, found ",
-        OpOf(to) == nullptr ? "none" : OpOf(to)->name(), " \"", to.name(), "\""));
+        OpField(to) == nullptr ? "none" : OpField(to)->name(), " \"", to.name(), "\""));
   }
   if (kind != StageKind::kOrder) return absl::OkStatus();
-  const bool is_weights = op->name() == "sample_from_datasets" && DifferOnlyIn("weight", from, to);
-  const bool is_size = (op->name() == "batch" || op->name() == "padded_batch") &&
-                       DifferOnlyIn("batch_size", from, to);
-  if (!is_weights && !is_size) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        address, op->name(),
-        " decides the order and cannot be changed while the pipeline runs, but for the weights of "
-        "sample_from_datasets and the batch_size of batch and padded_batch"));
+  if (!DifferOnlyInWhatMayChange(from, to)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(address, op->name(),
+                     " decides the order and cannot be changed while the pipeline runs, but for ",
+                     AllThatMayChange()));
   }
   if (behind.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -138,18 +157,15 @@ void KeepSeeds(v1::Stage from, v1::Stage* to) {
   const std::vector<v1::Stage*> old_stages = AllStages(old_spec);
   const std::vector<v1::Stage*> new_stages = AllStages(new_spec);
   for (size_t i = 0; i < std::min(old_stages.size(), new_stages.size()); ++i) {
-    const FieldDescriptor* op = OpOf(*new_stages[i]);
-    if (op == nullptr || op != OpOf(*old_stages[i])) continue;
+    const FieldDescriptor* const op = OpField(*new_stages[i]);
+    if (op == nullptr || op != OpField(*old_stages[i])) continue;
     if (new_stages[i]->name().empty()) new_stages[i]->set_name(old_stages[i]->name());
-    const FieldDescriptor* seed = op->message_type()->FindFieldByName("seed");
-    if (seed == nullptr) continue;
-    const Message& old_options = old_stages[i]->GetReflection()->GetMessage(*old_stages[i], op);
-    Message* options = new_stages[i]->GetReflection()->MutableMessage(new_stages[i], op);
-    if (seed->cpp_type() == FieldDescriptor::CPPTYPE_INT64 &&
-        !options->GetReflection()->HasField(*options, seed)) {
-      options->GetReflection()->SetInt64(options, seed,
-                                         old_options.GetReflection()->GetInt64(old_options, seed));
-    }
+    Message* const options = MutableOptionsOf(new_stages[i]);
+    const FieldDescriptor* const seed = OptionField(*options, TraitsOf(op).seed);
+    if (seed == nullptr || options->GetReflection()->HasField(*options, seed)) continue;
+    const Message& old_options = *OptionsOf(*old_stages[i]);
+    options->GetReflection()->SetInt64(options, seed,
+                                       old_options.GetReflection()->GetInt64(old_options, seed));
   }
   *to = new_spec.stage(0);
 }
@@ -168,11 +184,9 @@ absl::Status CheckPlanChange(const Plan& first, const Plan& from, const Plan& to
   for (int i = old_spec.stage_size() - 1; i >= 0; --i) {
     absl::Status status = CheckStage(old_spec.stage(i), new_spec.stage(i), kinds[i], behind);
     if (!status.ok()) return status;
-    const std::string& op = OpOf(old_spec.stage(i))->name();
-    if (kinds[i] == StageKind::kOrder &&
-        std::find(kKeepNothing.begin(), kKeepNothing.end(), op) == kKeepNothing.end()) {
-      behind = absl::StrCat(op, " (stage ", old_spec.stage(i).name(), ")");
-    }
+    const v1::Stage& stage = old_spec.stage(i);
+    if (kinds[i] == StageKind::kOrder && TraitsOf(stage).keeps_elements)
+      behind = absl::StrCat(OpField(stage)->name(), " (stage ", stage.name(), ")");
   }
   return CheckSameElement(first, to);
 }
@@ -187,9 +201,8 @@ absl::Status ReplaceStages(const google::protobuf::RepeatedPtrField<v1::Stage>& 
       return absl::NotFoundError(absl::StrCat(
           "the history changes a stage that the spec has not: \"", stage.name(), "\""));
     }
-    if (found->has_sample_from_datasets() && stage.has_sample_from_datasets()) {
-      *found->mutable_sample_from_datasets()->mutable_weight() =
-          stage.sample_from_datasets().weight();
+    if (ChangesButItsInputs(*found, stage)) {
+      TakeWhatMayChange(stage, &*found);
       continue;
     }
     v1::Stage taken = stage;
@@ -200,14 +213,14 @@ absl::Status ReplaceStages(const google::protobuf::RepeatedPtrField<v1::Stage>& 
 }
 
 absl::Status CheckInputs(const v1::Stage& from, const v1::Stage& to) {
-  if (!from.has_sample_from_datasets() || !to.has_sample_from_datasets()) return absl::OkStatus();
+  if (!ChangesButItsInputs(from, to)) return absl::OkStatus();
   v1::Stage kept = to;
   KeepSeeds(from, &kept);
-  if (DifferOnlyIn("weight", from, kept)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "stage ", from.name(),
-      ": sample_from_datasets decides the order and cannot be changed while the pipeline runs, but "
-      "for its weights"));
+  if (DifferOnlyInWhatMayChange(from, kept)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("stage ", from.name(), ": ", OpField(from)->name(),
+                   " decides the order and cannot be changed while the pipeline runs, but for ",
+                   AllThatMayChange()));
 }
 
 google::protobuf::RepeatedPtrField<v1::Stage> ChangedStages(const v1::PipelineSpec& from,
@@ -217,7 +230,9 @@ google::protobuf::RepeatedPtrField<v1::Stage> ChangedStages(const v1::PipelineSp
     if (Equal(from.stage(i), to.stage(i))) continue;
     v1::Stage* stage = changed.Add();
     *stage = to.stage(i);
-    if (stage->has_sample_from_datasets()) stage->mutable_sample_from_datasets()->clear_input();
+    if (!ChangesButItsInputs(*stage, *stage)) continue;
+    Message* const options = MutableOptionsOf(stage);
+    options->GetReflection()->ClearField(options, InputField(*options));
   }
   return changed;
 }

@@ -132,7 +132,7 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
                                           uint64_t offset) {
   const FileEntry& entry = manifest_[file];
-  if (entry.plain_tfrecord) {
+  if (entry.has_index) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
     if (handle.ok()) return WithAddress(status, **handle, offset);
   }

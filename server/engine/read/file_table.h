@@ -29,7 +29,7 @@ namespace penstock {
 struct FileEntry {
   std::string path;  // empty: no file, but a source that needs none
   uint64_t size_bytes = 0;
-  bool plain_tfrecord = false;  // offsets are those of its frames
+  bool has_index = false;       // by which its records are found
   FileIdentity identity;        // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
 };

@@ -25,9 +25,9 @@ struct ReadFormat {
   Compression compression = Compression::kNone;
   RecordStreamOptions stream = {};  // the records' format, and what is done about damage
 
-  // Plain TFRecords are read anywhere; everything else from the beginning on.
+  // Plain files whose records an index finds are read anywhere; everything else from the beginning on.
   bool is_stream() const {
-    return compression != Compression::kNone || stream.format != RecordFormat::kTfrecord;
+    return compression != Compression::kNone || !stream.format->has_index();
   }
 };
 

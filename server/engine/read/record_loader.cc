@@ -31,11 +31,8 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& 
 
 // What is done about damage decides which records there are, and nothing about their bytes.
 std::string RecordLoader::ContentKeyOf(const ReadFormat& format) {
-  const RecordStreamOptions& stream = format.stream;
-  return absl::StrCat(
-      "records ", static_cast<int>(format.compression), " ", static_cast<int>(stream.format), " ",
-      stream.record_bytes, " ", stream.header_bytes, " ", stream.footer_bytes, " ",
-      static_cast<int>(stream.field_delim), " ", stream.uses_quotes, " ", stream.skips_header);
+  return absl::StrCat("records ", static_cast<int>(format.compression), " ",
+                      format.stream.format->ContentKey());
 }
 
 RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

@@ -286,7 +286,7 @@ absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row)
     place.file = entry.path;
     place.offset = record.offset;
     place.epoch = record.epoch;
-    if (entry.plain_tfrecord) {
+    if (entry.has_index) {
       absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record.file);
       if (!file.ok()) return file.status();
       place.record = RecordOrdinal(**file, record.offset);

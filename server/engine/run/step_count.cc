@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
+#include "server/engine/spec/op_traits.h"
 
 namespace penstock {
 namespace {
@@ -22,22 +23,16 @@ const OrderNode* FindPass(const PlanImpl& plan) {
        node = node->inputs[0].get()) {
     const v1::Stage* stage = FindStage(plan, *node);
     if (stage == nullptr) return nullptr;
-    switch (stage->op_case()) {
-      case v1::Stage::kBatch:
-      case v1::Stage::kPaddedBatch:
-      case v1::Stage::kRaggedBatch:
-      case v1::Stage::kSparseBatch:
-        return plan.program().batched() && plan.program().form().stage == node->stage ? node
-                                                                                      : nullptr;
-      case v1::Stage::kRepeat:
-        repeats = true;
-        break;
-      case v1::Stage::kTake:
-        // A pass that is repeated ends elsewhere than the data then.
-        if (repeats) return nullptr;
-        break;
-      default:
-        return nullptr;
+    const OpTraits& traits = TraitsOf(*stage);
+    if (traits.batch_size != 0) {
+      return plan.program().batched() && plan.program().form().stage == node->stage ? node
+                                                                                    : nullptr;
+    }
+    if (traits.passes != 0) {
+      repeats = true;
+    } else if (traits.gives != Given::kFirstOnes || repeats) {
+      // Where the first ones are taken, a pass that is repeated ends elsewhere than the data.
+      return nullptr;
     }
   }
   return nullptr;

@@ -7,8 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "io/file/crc32c.h"
 #include "io/record/record_stream.h"
+#include "io/record/text_line_format.h"
 #include "server/engine/read/array_files.h"
 #include "server/engine/read/npy_strings.h"
+#include "server/engine/spec/spec_paths.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/expr/graph.h"
 
@@ -78,7 +80,7 @@ absl::StatusOr<uint32_t> ReadLines(const std::string& path, FileSystem& files,
   if (!file.ok()) return file.status();
   if (absl::Status status = CheckBytes((*file)->size()); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<RecordStream>> stream =
-      RecordStream::Open(*file, Compression::kNone, {.format = RecordFormat::kTextLine});
+      RecordStream::Open(*file, Compression::kNone, {.format = TextLineFormat()});
   if (!stream.ok()) return stream.status();
   uint32_t crc = 0;
   for (RecordChunk chunk; !chunk.end_of_file;) {
@@ -101,16 +103,17 @@ absl::StatusOr<uint32_t> ReadLines(const std::string& path, FileSystem& files,
 
 std::vector<v1::Constant*> ConstantsOf(v1::Stage& stage) {
   std::vector<v1::Constant*> constants;
-  const google::protobuf::FieldDescriptor* const op_field = OpField(stage);
-  if (op_field == nullptr || op_field->message_type() == nullptr) return constants;
-  google::protobuf::Message* const op = stage.GetReflection()->MutableMessage(&stage, op_field);
-  const google::protobuf::FieldDescriptor* const field =
-      op->GetDescriptor()->FindFieldByName("constant");
-  if (field == nullptr || field->message_type() != v1::Constant::descriptor()) return constants;
-  const google::protobuf::Reflection& reflection = *op->GetReflection();
-  for (int i = 0; i < reflection.FieldSize(*op, field); ++i) {
-    constants.push_back(
-        static_cast<v1::Constant*>(reflection.MutableRepeatedMessage(op, field, i)));
+  google::protobuf::Message* const options = MutableOptionsOf(&stage);
+  if (options == nullptr) return constants;
+  const google::protobuf::Reflection& reflection = *options->GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(*options, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->message_type() != v1::Constant::descriptor()) continue;
+    for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
+      constants.push_back(
+          static_cast<v1::Constant*>(reflection.MutableRepeatedMessage(options, field, i)));
+    }
   }
   return constants;
 }
@@ -141,10 +144,9 @@ absl::Status ReadConstantFile(const v1::Constant& constant, FileSystem& files,
 }
 
 void StripConstantFiles(v1::Stage* stage) {
-  for (v1::Constant* const constant : ConstantsOf(*stage)) {
-    constant->clear_npy();
-    constant->clear_text_line();
-  }
+  VisitPaths(stage, [](PathKind kind, std::string* path) {
+    if (kind == PathKind::kConstants) path->clear();
+  });
 }
 
 }  // namespace penstock

@@ -1,7 +1,8 @@
 #include "server/engine/spec/descriptor_path.h"
 
 #include <string>
-#include <vector>
+
+#include "server/engine/spec/spec_paths.h"
 
 namespace penstock {
 namespace {
@@ -25,23 +26,10 @@ bool IsDescriptorPath(std::string_view path) {
   return TakeNumber(&path) && path.empty();
 }
 
-void StripDescriptorPaths(google::protobuf::Message* message) {
-  const google::protobuf::Reflection& reflection = *message->GetReflection();
-  std::vector<const google::protobuf::FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  for (const google::protobuf::FieldDescriptor* field : fields) {
-    if ((field->name() == "npy" || field->name() == "npz") &&
-        IsDescriptorPath(reflection.GetString(*message, field))) {
-      reflection.ClearField(message, field);
-    } else if (field->message_type() == nullptr) {
-      continue;
-    } else if (!field->is_repeated()) {
-      StripDescriptorPaths(reflection.MutableMessage(message, field));
-    } else {
-      for (int i = 0; i < reflection.FieldSize(*message, field); ++i)
-        StripDescriptorPaths(reflection.MutableRepeatedMessage(message, field, i));
-    }
-  }
+void StripDescriptorPaths(v1::Stage* stage) {
+  VisitAllPaths(stage, [](PathKind kind, std::string* path) {
+    if (kind == PathKind::kArrays && IsDescriptorPath(*path)) path->clear();
+  });
 }
 
 }  // namespace penstock

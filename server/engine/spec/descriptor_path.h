@@ -4,14 +4,14 @@
 
 #include <string_view>
 
-#include "google/protobuf/message.h"
+#include "penstock/v1/pipeline.pb.h"
 
 namespace penstock {
 
 // "/proc/PID/fd/N".
 bool IsDescriptorPath(std::string_view path);
 
-// Takes such paths of arrays out of a message and of those in it.
-void StripDescriptorPaths(google::protobuf::Message* message);
+// Takes such paths of arrays out of a stage and of those in it.
+void StripDescriptorPaths(v1::Stage* stage);
 
 }  // namespace penstock

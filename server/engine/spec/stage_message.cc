@@ -3,35 +3,47 @@
 #include <string>
 
 #include "server/engine/spec/drawn_seed.h"
+#include "server/engine/spec/op_traits.h"
 #include "server/expr/seeds.h"
 
 namespace penstock {
 
-const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage) {
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+const FieldDescriptor* OpField(const v1::Stage& stage) {
   const google::protobuf::OneofDescriptor* op = v1::Stage::descriptor()->FindOneofByName("op");
   return stage.GetReflection()->GetOneofFieldDescriptor(stage, op);
 }
 
-void GiveSeeds(google::protobuf::Message* op) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Descriptor& type = *op->GetDescriptor();
-  if (type.FindFieldByName("let") == nullptr) return;
-  const google::protobuf::Reflection& reflection = *op->GetReflection();
+const Message* OptionsOf(const v1::Stage& stage) {
+  const FieldDescriptor* const op = OpField(stage);
+  return op == nullptr ? nullptr : &stage.GetReflection()->GetMessage(stage, op);
+}
+
+Message* MutableOptionsOf(v1::Stage* stage) {
+  const FieldDescriptor* const op = OpField(*stage);
+  return op == nullptr ? nullptr : stage->GetReflection()->MutableMessage(stage, op);
+}
+
+void GiveSeeds(v1::Stage* stage) {
+  Message* const options = MutableOptionsOf(stage);
   // Short ones, since they stand in a text that people read; a stage has but few.
   const auto draw = [] { return DrawSeed() & INT32_MAX; };
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor* const field = type.field(i);
-    if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
+  for (const int number : TraitsOf(*stage).expressions) {
+    const FieldDescriptor* const field = OptionField(*options, number);
+    const Reflection& reflection = *options->GetReflection();
     if (!field->is_repeated()) {
-      const std::string text = reflection.GetString(*op, field);
+      const std::string text = reflection.GetString(*options, field);
       const std::string seeded = expr::WithSeeds(text, draw);
-      if (seeded != text) reflection.SetString(op, field, seeded);
+      if (seeded != text) reflection.SetString(options, field, seeded);
       continue;
     }
-    for (int j = 0; j < reflection.FieldSize(*op, field); ++j) {
-      const std::string text = reflection.GetRepeatedString(*op, field, j);
+    for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
+      const std::string text = reflection.GetRepeatedString(*options, field, i);
       const std::string seeded = expr::WithSeeds(text, draw);
-      if (seeded != text) reflection.SetRepeatedString(op, field, j, seeded);
+      if (seeded != text) reflection.SetRepeatedString(options, field, i, seeded);
     }
   }
 }

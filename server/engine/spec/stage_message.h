@@ -10,7 +10,11 @@ namespace penstock {
 // The field of Stage that is set, or null.
 const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage);
 
-// Random functions without a seed get one, in every expression of an op: the texts beside its `let`.
-void GiveSeeds(google::protobuf::Message* op);
+// The message of that field, or null.
+const google::protobuf::Message* OptionsOf(const v1::Stage& stage);
+google::protobuf::Message* MutableOptionsOf(v1::Stage* stage);
+
+// Random functions without a seed get one, in every expression of the stage's op.
+void GiveSeeds(v1::Stage* stage);
 
 }  // namespace penstock

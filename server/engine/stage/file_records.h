@@ -42,7 +42,7 @@ OrderFactory ElementRecords(const std::string& stage, const FileRecordsOptions& 
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan);
 
-// Reads the fields that these ops share. REQUIRES: options->format.stream.format is set.
+// Reads the fields that these ops share.
 absl::Status ReadCycle(bool has_cycle_length, int64_t cycle_length, bool has_block_length,
                        int64_t block_length, FileRecordsOptions* options);
 absl::Status ReadDamagePolicy(const v1::DamagePolicy& policy, FileRecordsOptions* options);

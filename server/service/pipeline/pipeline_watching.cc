@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "server/engine/spec/op_traits.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"
@@ -53,17 +54,11 @@ uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int s
   if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
   const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
   uint64_t behind = stats.stages[static_cast<size_t>(stage)].elements;
-  switch (spec.stage(stage).op_case()) {
-    case v1::Stage::kShuffle:
-    case v1::Stage::kMap:
-    case v1::Stage::kParseExample:
-    case v1::Stage::kPrefetch:
-      break;
-    case v1::Stage::kBatch:
-      behind = stats.rows;
-      break;
-    default:
-      return 0;
+  const OpTraits& traits = TraitsOf(spec.stage(stage));
+  if (traits.batch_size != 0) {
+    behind = stats.rows;
+  } else if (traits.gives != Given::kOneEach) {
+    return 0;
   }
   return before > behind ? before - behind : 0;
 }

@@ -13,6 +13,9 @@
 #include "google/protobuf/message.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/spec/constant_file.h"
+#include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/spec_paths.h"
+#include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 #include "server/service/state/text_proto.h"
 
@@ -23,25 +26,15 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::RepeatedPtrField;
 
-// The field `name` of the stage's op if it is a list of `type`, else null; through reflection, so
-// that a new op that reads `files` or takes constants needs no change here.
+// The list of files that a stage reads; without a field if it reads none.
 struct OpList {
   Message* op = nullptr;
   const FieldDescriptor* field = nullptr;
 };
-OpList FindOpList(v1::Stage* stage, const std::string& name, FieldDescriptor::CppType type) {
-  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
-  const FieldDescriptor* op_field = stage->GetReflection()->GetOneofFieldDescriptor(*stage, oneof);
-  if (op_field == nullptr) return {};
-  Message* op = stage->GetReflection()->MutableMessage(stage, op_field);
-  const FieldDescriptor* field = op->GetDescriptor()->FindFieldByName(name);
-  if (field == nullptr || !field->is_repeated() || field->cpp_type() != type) return {};
-  return {op, field};
-}
-
-// The list of files that a stage reads; without an op if it is no source.
 OpList FilesOf(v1::Stage* stage) {
-  return FindOpList(stage, "files", FieldDescriptor::CPPTYPE_STRING);
+  Message* const op = MutableOptionsOf(stage);
+  if (op == nullptr) return {};
+  return {op, OptionField(*op, TraitsOf(*stage).files)};
 }
 
 // The stages of a spec with the names that the user sees.
@@ -81,14 +74,14 @@ class NamedStages {
 absl::StatusOr<int> FindSource(const NamedStages& stages, const v1::FilesOverride& change) {
   std::vector<int> sources;
   for (int i = 0; i < stages.size(); ++i) {
-    if (FilesOf(stages.stage(i)).op != nullptr) sources.push_back(i);
+    if (FilesOf(stages.stage(i)).field != nullptr) sources.push_back(i);
   }
   if (sources.empty()) return absl::InvalidArgumentError("no stage reads files");
   if (change.stage().empty()) {
     return stages.Only(sources, "read files", absl::StrCat("STAGE=", change.glob()));
   }
   auto found = stages.Find(change.stage());
-  if (found.ok() && FilesOf(stages.stage(*found)).op == nullptr) {
+  if (found.ok() && FilesOf(stages.stage(*found)).field == nullptr) {
     std::vector<absl::string_view> names;
     for (int i : sources) names.push_back(stages.name(i));
     return absl::InvalidArgumentError(absl::StrCat(
@@ -172,8 +165,7 @@ v1::Constant* FindConstant(v1::Stage* stage, absl::string_view name) {
 
 // Whether the stage's op has an option of this name.
 bool HasOption(const v1::Stage& stage, const std::string& name) {
-  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
-  const FieldDescriptor* op = stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
+  const FieldDescriptor* const op = OpField(stage);
   return op != nullptr && op->message_type()->FindFieldByName(name) != nullptr;
 }
 
@@ -224,48 +216,15 @@ absl::Status ApplyConstants(const NamedStages& stages,
   return absl::OkStatus();
 }
 
-// Calls `visit` with every path of an op's options: `files`, and the `npy`, `npz`, `filename`, `path` and `text_line` of it, of its tensors and of its
-// constants. Nested stages have options of their own.
-template <typename Visit>
-void VisitPaths(Message* options, const Visit& visit) {
-  const auto& reflection = *options->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(*options, &fields);
-  for (const FieldDescriptor* field : fields) {
-    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
-      if (field->name() == "files") {
-        for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
-          std::string path = reflection.GetRepeatedString(*options, field, i);
-          visit(&path);
-          reflection.SetRepeatedString(options, field, i, path);
-        }
-      } else if (field->name() == "npy" || field->name() == "npz" || field->name() == "filename" ||
-                 field->name() == "path" || field->name() == "text_line") {
-        std::string path = reflection.GetString(*options, field);
-        visit(&path);
-        reflection.SetString(options, field, path);
-      }
-    } else if (field->message_type() == v1::TensorValues::descriptor() ||
-               field->message_type() == v1::Constant::descriptor()) {
-      for (int i = 0; i < reflection.FieldSize(*options, field); ++i)
-        VisitPaths(reflection.MutableRepeatedMessage(options, field, i), visit);
-    }
-  }
-}
-
 absl::Status MakePathsAbsolute(const std::string& base_directory, v1::PipelineSpec* spec) {
   if (!base_directory.empty() && base_directory[0] != '/') {
     return absl::InvalidArgumentError(
         absl::StrCat("base_directory is not absolute: \"", base_directory, "\""));
   }
   const NamedStages stages(spec);
-  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
   absl::Status status;
   for (int i = 0; i < stages.size(); ++i) {
-    v1::Stage* stage = stages.stage(i);
-    const FieldDescriptor* op = stage->GetReflection()->GetOneofFieldDescriptor(*stage, oneof);
-    if (op == nullptr) continue;
-    VisitPaths(stage->GetReflection()->MutableMessage(stage, op), [&](std::string* path) {
+    VisitPaths(stages.stage(i), [&](PathKind, std::string* path) {
       if (!status.ok() || path->empty() || (*path)[0] == '/') return;
       if (base_directory.empty()) {
         status = absl::InvalidArgumentError(

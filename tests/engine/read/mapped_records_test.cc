@@ -191,7 +191,7 @@ Manifest ManifestOf(const std::string& path) {
   REQUIRE(opened.ok());
   return {{.path = path,
            .size_bytes = (*opened)->size(),
-           .plain_tfrecord = true,
+           .has_index = true,
            .identity = (*opened)->identity()}};
 }
 

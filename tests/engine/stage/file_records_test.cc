@@ -26,7 +26,7 @@ Manifest WriteFiles(const test::ScratchFolder& folder) {
     FileEntry& file = manifest.emplace_back();
     file.path = folder / std::to_string(i);
     file.size_bytes = frames.size();
-    file.plain_tfrecord = true;
+    file.has_index = true;
     std::ofstream(file.path, std::ios::binary) << frames;
     file.identity = (*LocalFileSystem().Open(file.path))->identity();
   }

@@ -20,7 +20,7 @@ using test::Frame;
 using test::Header;
 using test::InMemory;
 
-constexpr RecordStreamOptions kSkip = {.on_damage = OnDamage::kSkipRecord};
+const RecordStreamOptions kSkip = {.on_damage = OnDamage::kSkipRecord};
 
 // What all readers that skip damage find alike.
 Found Skip(const std::string& bytes) {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "io/record/fixed_length_format.h"
+#include "io/record/text_line_format.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/frames.h"
@@ -16,15 +18,11 @@ using test::Found;
 using test::InMemory;
 using Strings = std::vector<std::string>;
 
-constexpr RecordStreamOptions kLines = {.format = RecordFormat::kTextLine};
+const RecordStreamOptions kLines = {.format = TextLineFormat()};
 
 RecordStreamOptions FixedLength(uint64_t record, uint64_t header = 0, uint64_t footer = 0) {
-  RecordStreamOptions options;
-  options.format = RecordFormat::kFixedLength;
-  options.record_bytes = record;
-  options.header_bytes = header;
-  options.footer_bytes = footer;
-  return options;
+  return {.format = FixedLengthFormat(
+              {.record_bytes = record, .header_bytes = header, .footer_bytes = footer})};
 }
 
 // The same of a plain file, a gzip and a zstd file.

@@ -1,0 +1,14 @@
+// Lines without their ends, "\n" or "\r\n". A last line needs none, and an end makes no empty line behind it. As in tf.data, a "\r" elsewhere is
+// dropped too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "io/record/record_format.h"
+
+namespace penstock {
+
+std::shared_ptr<const RecordFormat> TextLineFormat();
+
+}  // namespace penstock

@@ -1,0 +1,82 @@
+// What an op is like, for those who know no op by its name: cursors, changes of a running pipeline, counts of steps, overrides, watching.
+// An op says it where it registers itself (engine/plan/op_registry.h), and leaves out what it has not.
+//
+// Threads: traits are registered before main() and constant then; functions without state.
+// Cost:    TraitsOf() looks up a name: for the control plane, not for elements.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/protobuf/message.h"
+#include "penstock/v1/pipeline.pb.h"
+#include "server/engine/read/skip_limits.h"
+
+namespace penstock {
+
+// Where a stage of an op may stand in its list.
+enum class OpPlace {
+  kSource,  // first
+  kInside,  // anywhere but first
+  kAnywhere,
+};
+
+// Which elements an op gives for those of its input.
+enum class Given {
+  kOthers,    // sources, and ops that leave out, add or join elements
+  kOneEach,   // one for each of them, in any order
+  kFirstOnes  // the first of them, and no others
+};
+
+// Options are named by the numbers of their fields (v1::Take::kCountFieldNumber). 0, or an empty list: the op has none such.
+struct OpTraits {
+  OpPlace place = OpPlace::kInside;
+  Given gives = Given::kOthers;
+  // Whether elements, or what was found out of them, may wait in the op between two steps. Then no op in front of it may change the order
+  // while the pipeline runs: what waits was chosen before.
+  bool keeps_elements = true;
+  // Whether its nested stages are made for each of its elements, or for each window of them.
+  bool nests_elements = false;
+  // Whether it is a source of those elements, in the nested stages.
+  bool is_window_part = false;
+  // Whether its inputs advance together, so that an element that is left out of one of them puts the others out of step.
+  bool joins_in_step = false;
+  // Set where elements on which a stage before the op fails are left out: reads within which limits.
+  std::function<absl::Status(const google::protobuf::Message& options, SkipLimits* limits)>
+      reads_ignored = nullptr;
+
+  // int64: how many elements the op joins to a batch.
+  int batch_size = 0;
+  // int64: how often the op repeats its input. Absent or negative: without end.
+  int passes = 0;
+  // int64: tells its draws from those of others. A changed stage without one keeps the one that it had.
+  int seed = 0;
+  // A list of strings: paths or globs of the files that a source reads. They count in the fingerprint by what they match.
+  int files = 0;
+  // string: a folder in which elements are kept. Which one is no matter of the order.
+  int folder = 0;
+  // string: a file of arrays. Its folder is no matter of the order.
+  int arrays = 0;
+  // Of any type: other options that are no matter of the order.
+  std::vector<int> without_effect = {};
+  // Strings, or lists of them: expressions, in which random functions without a seed get one.
+  std::vector<int> expressions = {};
+  // Of any type: options of an order op that may change while the pipeline runs. They are no part of a position.
+  std::vector<int> may_change = {};
+};
+
+// By the op's registration.
+void RegisterTraits(std::string_view op, OpTraits traits);
+// Those of an op that is not in this build, or of none, are the default ones. `op`: a field of v1::Stage.
+const OpTraits& TraitsOf(const google::protobuf::FieldDescriptor* op);
+const OpTraits& TraitsOf(const v1::Stage& stage);
+
+// The field of that number; null for 0.
+const google::protobuf::FieldDescriptor* OptionField(const google::protobuf::Message& options,
+                                                     int number);
+// The field that holds nested stages; null where the op has none.
+const google::protobuf::FieldDescriptor* InputField(const google::protobuf::Message& options);
+
+}  // namespace penstock

@@ -1,0 +1,10 @@
+# cmake -DOPS=… -DFIELDS=… -DMESSAGES=… -DOUT=… -P add_ops.cmake: a copy of ops.proto with more ops, as CONTRIBUTING.md has them added.
+file(READ ${OPS} text)
+file(READ ${FIELDS} fields)
+file(READ ${MESSAGES} messages)
+set(oneof "  oneof op {\n")
+string(REPLACE "${oneof}" "${oneof}${fields}" with_fields "${text}")
+if(with_fields STREQUAL text)
+  message(FATAL_ERROR "${OPS} has no line: ${oneof}")
+endif()
+file(WRITE ${OUT} "${with_fields}${messages}")
