@@ -16,12 +16,10 @@ uint32_t NumberOf(const v1::StageMeaning& stage) {
 bool IsWork(uint32_t place) { return place % 2 == 1; }
 
 absl::Status Differs(const v1::StageMeaning& stage, uint32_t kept) {
-  const std::string change =
-      stage.change().empty() ? "" : absl::StrCat(" (", stage.change(), ")");
-  return absl::FailedPreconditionError(
-      absl::StrCat("stage ", stage.name(), ": the op ", stage.op(),
-                   " means something else in this release", change, ": expected meaning ",
-                   NumberOf(stage), ", found ", kept));
+  const std::string change = stage.change().empty() ? "" : absl::StrCat(" (", stage.change(), ")");
+  return absl::FailedPreconditionError(absl::StrCat(
+      "stage ", stage.name(), ": the op ", stage.op(), " means something else in this release",
+      change, ": expected meaning ", NumberOf(stage), ", found ", kept));
 }
 
 }  // namespace

@@ -52,6 +52,17 @@ void VisitStages(Message& message, const Visit& visit) {
   }
 }
 
+bool AnyCallsRandom(const v1::PipelineSpec& spec) {
+  bool any = false;
+  const google::protobuf::Message& message = spec;
+  VisitStages(message, [&](const google::protobuf::Message& inner) {
+    const auto& stage = static_cast<const v1::Stage&>(inner);
+    const google::protobuf::FieldDescriptor* field = OpField(stage);
+    any = any || (field != nullptr && CallsRandom(stage.GetReflection()->GetMessage(stage, field)));
+  });
+  return any;
+}
+
 // An expression's error names its stage itself.
 absl::Status InStage(const std::string& stage, const absl::Status& status) {
   if (absl::StartsWith(status.message(), "stage \"")) return status;
@@ -92,7 +103,8 @@ PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
       files_(files),
       stage_names_(StageNames(spec_)),
       stage_kinds_(stage_names_.size(), StageKind::kHint),
-      meanings_(stage_names_.size()) {}
+      meanings_(stage_names_.size()),
+      draws_(AnyCallsRandom(spec_)) {}
 
 uint64_t PlanBuilder::DrawKey(int64_t seed) const {
   const std::string& given = stage_message_->draw_name();
@@ -120,6 +132,7 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<Loader> loader, FileRange files, O
   dataset.work->output = loader->output();
   dataset.work->loader = std::move(loader);
   dataset.work->first_file = files.first;
+  dataset.copies.unkeyed = draws_ && scope_.has_value();
   if (make != nullptr) {
     dataset.order = std::make_unique<OrderNode>();
     dataset.order->stage = stage_;
@@ -147,6 +160,7 @@ void PlanBuilder::AddOrder(OrderFactory make, CursorClass cursor_class) {
 
 void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   stage_kinds_[stage_] = StageKind::kWork;
+  if (dataset_.copies.changed && op->draws()) RaiseDrawing()(stage_);
   dataset_.signature = op->output();
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   dataset_.indexed.reset();
@@ -177,6 +191,8 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
 }
 
 void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
+  const bool marked = scope_ && MarkCopies();
+  if (dataset_.copies.changed && split->draws()) RaiseDrawing()(stage_);
   MarkOrder(*dataset_.work);
   auto segment = std::make_shared<Segment>();
   segment->stage = stage_;
@@ -191,6 +207,7 @@ void PlanBuilder::EndSegment(std::unique_ptr<SplitOp> split, std::string structu
     return std::make_unique<SegmentOp>(context, segment, std::move(inputs[0]));
   });
   dataset_.order->decided_by_values = !segment->one_to_one();
+  EndCopies(*segment, marked);
 }
 
 namespace {
@@ -267,6 +284,7 @@ bool PlanBuilder::can_fail() const {
 
 absl::Status PlanBuilder::EndBatches() {
   if (!batched()) return absl::OkStatus();
+  const bool marked = scope_ && MarkCopies();
   absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset_, stage_names_);
   if (!program.ok()) return program.status();
   Signature element = program->element();
@@ -293,6 +311,7 @@ absl::Status PlanBuilder::EndBatches() {
   dataset_.order = std::move(node);
   dataset_.batch_rows.reset();
   dataset_.batch = BatchForm{};
+  EndCopies(*segment, marked);
   return absl::OkStatus();
 }
 
@@ -306,7 +325,7 @@ const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string s
 // The dataset becomes that of the elements which a segment hands over.
 void PlanBuilder::BeginAfter(const std::shared_ptr<Segment>& segment, Signature signature,
                              std::string structure, size_t hidden) {
-  segment->work = dataset_.work.get();
+  segment->work = segment->tree = dataset_.work.get();
   segment->cells = BeginInCells(segment->stage, std::move(signature), std::move(structure), hidden,
                                 segment->batch != nullptr);
 }
@@ -430,8 +449,10 @@ std::optional<IgnoredFailures> PlanBuilder::FindIgnored(
   return around;
 }
 
-void PlanBuilder::RaiseMeaning(OpMeaning meaning) {
-  OpMeaning& now = meanings_[stage_];
+void PlanBuilder::RaiseMeaning(OpMeaning meaning) { RaiseMeaningOf(stage_, std::move(meaning)); }
+
+void PlanBuilder::RaiseMeaningOf(int stage, OpMeaning meaning) {
+  OpMeaning& now = meanings_[stage];
   if (meaning.number > now.number) now = std::move(meaning);
 }
 
@@ -443,6 +464,8 @@ PlanBuilder::Upstream PlanBuilder::upstream() {
     if (const int number = meanings_[i].number; number != 1)
       absl::StrAppend(&before.meanings, i - first, " means ", number, ";");
   }
+  // What is kept has the paths of its elements, for whatever draws behind it.
+  if (dataset_.copies.changed) before.meanings.append("paths of copies;");
   for (const v1::Stage& stage : *stage_list_) {
     if (&stage == stage_message_) break;
     before.stages.push_back(&stage);
