@@ -12,6 +12,25 @@ const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage) {
   return stage.GetReflection()->GetOneofFieldDescriptor(stage, op);
 }
 
+bool CallsRandom(const google::protobuf::Message& op) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Descriptor& type = *op.GetDescriptor();
+  if (type.FindFieldByName("let") == nullptr) return false;
+  const google::protobuf::Reflection& reflection = *op.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const field = type.field(i);
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
+    if (!field->is_repeated()) {
+      if (expr::CallsRandom(reflection.GetString(op, field))) return true;
+      continue;
+    }
+    for (int j = 0; j < reflection.FieldSize(op, field); ++j) {
+      if (expr::CallsRandom(reflection.GetRepeatedString(op, field, j))) return true;
+    }
+  }
+  return false;
+}
+
 void GiveSeeds(google::protobuf::Message* op) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Descriptor& type = *op->GetDescriptor();

@@ -13,4 +13,7 @@ const google::protobuf::FieldDescriptor* OpField(const v1::Stage& stage);
 // Random functions without a seed get one, in every expression of an op: the texts beside its `let`.
 void GiveSeeds(google::protobuf::Message* op);
 
+// Whether an expression of an op calls a random function.
+bool CallsRandom(const google::protobuf::Message& op);
+
 }  // namespace penstock
