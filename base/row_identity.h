@@ -2,7 +2,7 @@
 //
 // A path is 64 bits that depend on every number on the way to the element: the file, offset and epoch of its record; behind a
 // section, those of the element that it was made of and its number among the elements made of that one; of a tuple, those of all
-// members. It never depends on the row's place in a block or a batch, on threads, or on time. Two elements of one stream have the
+// members; of one that comes more than once, a mark that tells its copies apart (server/engine/order/copies.h). It never depends on the row's place in a block or a batch, on threads, or on time. Two elements of one stream have the
 // same path with a probability of 2^-64.
 //
 // Threads: plain values.

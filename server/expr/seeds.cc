@@ -1,5 +1,6 @@
 #include "server/expr/seeds.h"
 
+#include <algorithm>
 #include <map>
 #include <variant>
 
@@ -10,17 +11,39 @@
 namespace penstock::expr {
 namespace {
 
+bool IsRandom(const Syntax& syntax) {
+  if (syntax.kind != Syntax::Kind::kCall) return false;
+  const FunctionEntry* const entry = FindFunction(syntax.text);
+  if (entry == nullptr) return false;
+  const auto* const function = std::get_if<RowFunction>(&entry->function);
+  return function != nullptr && function->random;
+}
+
+bool CallsRandom(const Syntax& syntax) {
+  return IsRandom(syntax) ||
+         std::any_of(syntax.children.begin(), syntax.children.end(), [](const SyntaxPtr& child) {
+           return child != nullptr && CallsRandom(*child);
+         });
+}
+
+// What `x = TEXT` is, or TEXT where it is an assignment already.
+absl::StatusOr<Assignment> Parse(std::string_view text, size_t* before) {
+  *before = 0;
+  auto parsed = ParseAssignment(text);
+  if (parsed.ok()) return parsed;
+  constexpr std::string_view kName = "x = ";
+  *before = kName.size();
+  return ParseAssignment(std::string(kName).append(text));
+}
+
 // By the place of its closing parenthesis, which calls lack a seed, and what stands between that and their last argument.
 void FindCalls(const Syntax& syntax, std::map<size_t, std::string_view>* places) {
   for (const SyntaxPtr& child : syntax.children) {
     if (child != nullptr) FindCalls(*child, places);
   }
   // An operator has no parenthesis.
-  if (syntax.kind != Syntax::Kind::kCall || syntax.end_column == 0) return;
+  if (!IsRandom(syntax) || syntax.end_column == 0) return;
   const FunctionEntry* const entry = FindFunction(syntax.text);
-  if (entry == nullptr) return;
-  const auto* const function = std::get_if<RowFunction>(&entry->function);
-  if (function == nullptr || !function->random) return;
   if (syntax.children.size() >= entry->parameters.size()) return;
   for (const std::string& keyword : syntax.keywords) {
     if (keyword == entry->parameters.back().name) return;
@@ -34,13 +57,8 @@ void FindCalls(const Syntax& syntax, std::map<size_t, std::string_view>* places)
 std::string WithSeeds(std::string_view text, const std::function<int64_t()>& draw) {
   std::string result(text);
   size_t before = 0;
-  auto parsed = ParseAssignment(text);
-  if (!parsed.ok()) {
-    constexpr std::string_view kName = "x = ";
-    before = kName.size();
-    parsed = ParseAssignment(std::string(kName) + result);
-    if (!parsed.ok()) return result;
-  }
+  const auto parsed = Parse(text, &before);
+  if (!parsed.ok()) return result;
   std::map<size_t, std::string_view> places;
   FindCalls(*parsed->value, &places);
   // From the last on, so that the others stay where they are; drawn from the first on.
@@ -50,6 +68,12 @@ std::string WithSeeds(std::string_view text, const std::function<int64_t()>& dra
   for (auto seed = seeds.rbegin(); seed != seeds.rend(); ++seed)
     result.insert(seed->first, seed->second);
   return result;
+}
+
+bool CallsRandom(std::string_view text) {
+  size_t before = 0;
+  const auto parsed = Parse(text, &before);
+  return parsed.ok() && CallsRandom(*parsed->value);
 }
 
 }  // namespace penstock::expr

@@ -15,4 +15,7 @@ namespace penstock::expr {
 // cannot be parsed is left as it is: who compiles it says what is wrong.
 std::string WithSeeds(std::string_view text, const std::function<int64_t()>& draw);
 
+// Whether a text calls a random function. One that cannot be parsed does not.
+bool CallsRandom(std::string_view text);
+
 }  // namespace penstock::expr

@@ -89,7 +89,7 @@ const OpRegistration<v1::GroupByWindow> kGroupByWindow(
               return DatasetsOfGroups(context, nested, grouping, std::move(inputs[0]));
             };
           },
-          CursorClass::kReplayData);
+          PlanBuilder::WindowKind::kApart, CursorClass::kReplayData);
     });
 
 }  // namespace

@@ -128,7 +128,9 @@ class PadOp final : public OrderOp {
     RecordList incoming;
     padding_->Restart(0);
     padding_->Pull(1, incoming, &pulled);
-    for (; count > 0; --count) {
+    // By its place each is one of its own to what draws.
+    incoming.front().offset = taken_;
+    for (; count > 0; --count, ++incoming.front().offset) {
       out.push_back(incoming.front());
       PadElement(width() - 1, out);
     }
@@ -200,6 +202,7 @@ const OpRegistration<v1::PadToCardinality> kPadToCardinality(
                               stage = plan.stage()](FrontContext& context, OrderInputs inputs) {
             return std::make_unique<PadOp>(context, stage, cardinality, std::move(inputs));
           });
+      plan.ChangePaths();
       plan.SetEndless(false);
       return absl::OkStatus();
     });

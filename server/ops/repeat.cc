@@ -13,8 +13,9 @@ namespace {
 class RepeatOp final : public ChainedOrderOp {
  public:
   // No count: without end.
-  RepeatOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::optional<uint64_t> count)
-      : ChainedOrderOp(std::move(input)), context_(context), count_(count) {}
+  RepeatOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::optional<uint64_t> count,
+           bool relative)
+      : ChainedOrderOp(std::move(input)), context_(context), count_(count), relative_(relative) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
@@ -22,7 +23,8 @@ class RepeatOp final : public ChainedOrderOp {
       const uint64_t before = *pulled;
       const size_t refs_before = out.size();
       const Pulled result = input().Pull(count, out, pulled);
-      for (size_t i = refs_before; i < out.size(); ++i) out[i].epoch = first_epoch_ + pass_;
+      for (size_t i = refs_before; i < out.size(); ++i)
+        out[i].epoch = relative_ ? MixPath(out[i].epoch, pass_) : first_epoch_ + pass_;
       has_elements_ = has_elements_ || *pulled > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result != Pulled::kEnd) continue;
@@ -48,6 +50,7 @@ class RepeatOp final : public ChainedOrderOp {
   void Restart(uint64_t epoch) override {
     // Passes of a repeat inside a repeat are numbered on, so that no two draw alike.
     first_epoch_ = epoch * count_.value_or(kMixesEpochs);
+    scope_pass_ = context_.scope_pass;
     GoToPass(0);
   }
 
@@ -105,7 +108,11 @@ class RepeatOp final : public ChainedOrderOp {
   void GoToPass(uint64_t pass) {
     pass_ = pass;
     has_elements_ = false;
-    if (!IsOver()) input().Restart(first_epoch_ + pass_);
+    if (IsOver()) return;
+    const uint64_t around =
+        std::exchange(context_.scope_pass, context_.nested ? MixPath(scope_pass_, pass) : 0);
+    input().Restart(first_epoch_ + pass_);
+    context_.scope_pass = around;
   }
 
   // Leaves out whole passes, if a pass is about to begin and its length is known.
@@ -122,7 +129,9 @@ class RepeatOp final : public ChainedOrderOp {
 
   FrontContext& context_;
   const std::optional<uint64_t> count_;
+  const bool relative_;  // as PassNumbers has it
   uint64_t first_epoch_ = 0;
+  uint64_t scope_pass_ = 0;  // of the repeats behind it
   uint64_t pass_ = 0;
   bool has_elements_ = false;  // of this pass
 };
@@ -138,8 +147,9 @@ const OpRegistration<v1::Repeat> kRepeat(
         count = options.count();
       }
       if (!count || *count == 0) plan.SetEndless(!count);
-      plan.AddOrder([count](FrontContext& context, OrderInputs inputs) {
-        return std::make_unique<RepeatOp>(context, std::move(inputs[0]), count);
+      plan.AddOrder([count, numbers = plan.BeginRepeat(/*is_several=*/!count || *count > 1)](
+                        FrontContext& context, OrderInputs inputs) {
+        return std::make_unique<RepeatOp>(context, std::move(inputs[0]), count, numbers->relative);
       });
       return absl::OkStatus();
     });

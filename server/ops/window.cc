@@ -52,6 +52,7 @@ class WindowOp final : public OrderOp {
     dataset_.Close();
     input_.Restart(epoch);
     epoch_ = epoch;
+    scope_pass_ = context_.scope_pass;
     window_ = taken_ = to_skip_ = to_drop_ = 0;
     ended_ = false;
     status_ = absl::OkStatus();
@@ -101,7 +102,7 @@ class WindowOp final : public OrderOp {
         elements.insert(elements.end(), element, element + input_.width());
       }
       context_.store.Share(elements);
-      dataset_.Open(std::move(elements), epoch_, window_);
+      dataset_.Open(std::move(elements), epoch_, window_, scope_pass_);
     }
     if (to_skip_ > 0) {
       uint64_t skipped = 0;
@@ -133,10 +134,11 @@ class WindowOp final : public OrderOp {
   AnchoredInput input_;  // from the window's first element on
   WindowDataset dataset_;
   uint64_t epoch_ = 0;
-  uint64_t window_ = 0;   // its number in this pass
-  uint64_t taken_ = 0;    // elements of its dataset
-  uint64_t to_skip_ = 0;  // elements of its dataset to leave out before the next one
-  uint64_t to_drop_ = 0;  // elements of the input to leave out before the window
+  uint64_t scope_pass_ = 0;  // FrontContext::scope_pass of this pass
+  uint64_t window_ = 0;      // its number in this pass
+  uint64_t taken_ = 0;       // elements of its dataset
+  uint64_t to_skip_ = 0;     // elements of its dataset to leave out before the next one
+  uint64_t to_drop_ = 0;     // elements of the input to leave out before the window
   bool ended_ = false;
   absl::Status status_;
 };
@@ -170,12 +172,16 @@ const OpRegistration<v1::Window> kWindow(
       if (!sizes.ok()) return sizes.status();
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       // What is in several windows is computed once.
-      if (sizes->shift < sizes->size * sizes->stride && plan.is_computed()) plan.EndSectionAsIs();
-      return plan.SetWindows(options.input(), [&](const OrderNode& nested, uint32_t) {
-        return [&nested, sizes = *sizes](FrontContext& context, OrderInputs inputs) {
-          return std::make_unique<WindowOp>(context, nested, sizes, std::move(inputs[0]));
-        };
-      });
+      const bool overlap = sizes->shift < sizes->size * sizes->stride;
+      if (overlap && plan.is_computed()) plan.EndSectionAsIs();
+      return plan.SetWindows(
+          options.input(),
+          [&](const OrderNode& nested, uint32_t) {
+            return [&nested, sizes = *sizes](FrontContext& context, OrderInputs inputs) {
+              return std::make_unique<WindowOp>(context, nested, sizes, std::move(inputs[0]));
+            };
+          },
+          overlap ? PlanBuilder::WindowKind::kOverlapping : PlanBuilder::WindowKind::kApart);
     });
 
 }  // namespace

@@ -46,6 +46,7 @@ const OpRegistration<v1::WindowPart> kWindowPart(
                      FileRange{elements->first_file, 1},
                      PlanBuilder::WindowOrderFactory(/*width=*/1));
       plan.SetStructure(std::move(structure));
+      plan.KeyByElement(/*by_its_file=*/false);
       return absl::OkStatus();
     });
 

@@ -266,6 +266,18 @@ def test_random_functions_without_a_seed_draw_anew_in_each_pass():
     assert dataset.spec_text().count("seed=") == 2
 
 
+def test_each_copy_of_an_element_draws_for_itself():
+    D, draw = penstock.Dataset, penstock.functions.random_uniform
+    images = np.arange(8 * 16 * 16 * 3, dtype=np.uint8).reshape(8, 16, 16, 3)
+    two = D.from_tensor_slices(images).map(lambda x: (x, draw())).flat_map(lambda x, a: D.from_tensors((x, a)).repeat(2))
+    views = list(two.map(lambda x, a: (penstock.image.random_crop(x, [4, 4, 3], seed=1), a)).as_numpy_iterator())
+    assert len(views) == 16
+    for (first, a), (second, b) in zip(views[::2], views[1::2]):
+        assert (first != second).any() and a == b
+    windows = D.range(30).window(5, 1, drop_remainder=True).flat_map(lambda window: window).map(lambda x: draw())
+    assert len({float(x) for x in windows}) == 26 * 5
+
+
 def test_a_pass_with_random_functions_without_a_seed_goes_on_from_its_state():
     dataset = _drawing(penstock.Dataset.range(60).filter(lambda x: penstock.functions.random_uniform() < 0.7).shuffle(9))
     dataset = dataset.scan(np.float32(0), lambda total, x: (total + x[0], (total, x)))

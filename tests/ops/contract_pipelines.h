@@ -144,6 +144,43 @@ inline constexpr const char* kContractPipelines[] = {
     "zip { (| $SHARDS | $PARSE | map { out: 'u = random_uniform(seed=1)' } |) (| $NPY | repeat {} "
     "|) } | map { out: 'r = feature(\"0/u\") + random_uniform(seed=2)' } | repeat { count: 2 } | "
     "batch { batch_size: 16 }",
+    // Copies of elements that draw.
+    "$BIG | $PARSE | flat_map { (| repeat { count: 2 } |) } | map { out: 'u = random_uniform([3], "
+    "seed=1)' out: 'n = n' } | shuffle { buffer_size: 300 seed: 5 } | repeat { count: 2 } | batch "
+    "{ batch_size: 300 }",
+    "$TURNS | $PARSE | map { out: 'n = n' out: 'a = random_uniform(seed=1)' } | interleave { (| "
+    "map { out: 'n = n' out: 'a = a' out: 'c = random_uniform(seed=2)' } | filter { predicate: 'n "
+    "% 3 != 0' } | repeat { count: 3 } | map { out: 's = a + c + random_uniform(seed=3)' } |) "
+    "cycle_length: 3 block_length: 2 } | map { out: 's = s + random_uniform(seed=4)' } | batch { "
+    "batch_size: 16 } | repeat { count: 2 }",
+    "list_files { files: 'FOLDER/shard-*.tfrecord' seed: 3 } | interleave { (| tfrecord {} | "
+    "repeat "
+    "{ count: 2 } |) cycle_length: 3 block_length: 2 } | $PARSE | filter { predicate: "
+    "'random_uniform(seed=2) < 0.7' } | map { out: 'u = n + random_uniform(seed=1)' } | batch { "
+    "batch_size: 16 } | repeat { count: 2 }",
+    "$LIST | flat_map { (| range { stop: 5 } | map { out: 'v = value' out: 'c = "
+    "random_uniform(seed=1)' } | filter { predicate: 'c < 0.8' } |) } | map { out: 'u = c + "
+    "random_uniform(seed=2)' } | batch { batch_size: 4 } | repeat {}",
+    "$SHARDS | $PARSE | map { out: 'n = n' out: 'a = random_uniform(seed=1)' } | repeat { count: 2 "
+    "} | window { size: 5 shift: 2 (| shuffle { buffer_size: 3 seed: 1 } | batch { batch_size: 3 } "
+    "|) } | map { out: 'u = a + random_uniform([3], seed=2)[0]' } | repeat { count: 2 }",
+    "$SHARDS | $PARSE | group_by_window { key: 'n % 4' window_size: 6 (| repeat { count: 2 } |) } "
+    "| scan { initial_state { name: 's' int_value: 0 } state: 's = s + n' out: 'n = n + s' } | map "
+    "{ out: 'u = n + random_uniform(seed=1)' } | batch { batch_size: 9 } | repeat { count: 2 }",
+    "$SHARDS | $PARSE | map { out: 'u = n + random_uniform(seed=1)' } | repeat { count: 2 } | "
+    "shuffle { buffer_size: 20 seed: 1 } | repeat {} | map { out: 'u = u + random_uniform(seed=2)' "
+    "} | batch { batch_size: 16 }",
+    "concatenate { (| $RANGE | map { out: 'u = value + random_uniform(seed=1)' } |) (| range { "
+    "start: 900 stop: 905 } | map { out: 'u = value + random_uniform(seed=1)' } | repeat { count: "
+    "4 "
+    "} |) } | shuffle { buffer_size: 30 seed: 2 } | map { out: 'u = u + random_uniform(seed=2)' } "
+    "| batch { batch_size: 16 } | repeat { count: 2 }",
+    "$SHARDS | $PARSE | map { out: 'n = n' out: 'a = random_uniform(seed=1)' } | batch { "
+    "batch_size: 9 remainder: WRAP } | map { out: 'u = n + a + random_uniform(seed=2)' } | repeat "
+    "{ "
+    "count: 2 }",
+    "$RANGE | flat_map { (| repeat { count: 3 } |) } | cache { filename: 'FOLDER/kept' } | map { "
+    "out: 'u = value + random_uniform(seed=1)' } | repeat { count: 2 } | batch { batch_size: 9 }",
     // Places that are sought.
     "$WIDE | $PARSE | skip { count: 5000 } | batch { batch_size: 400 } | repeat { count: 2 }",
     "$WIDE | $PARSE | shuffle { buffer_size: 50 seed: 3 } | batch { batch_size: 700 } | repeat { "

@@ -45,21 +45,69 @@ uint32_t WorkNode::FirstFile() const {
 }
 
 uint64_t WorkNode::PathOf(const RecordRef* element) const {
+  if (kind == Kind::kWork) return inputs[0]->PathOf(element);
+  if (kind == Kind::kBranch) return inputs[BranchOf(element)]->PathOf(element);
+  uint64_t path = PathWithoutMarks(element);
+  for (const uint32_t reference_of_mark : marks) {
+    const uint64_t mark = element[reference_of_mark].offset;
+    if (mark != 0) path = MixPath(path, mark);
+  }
+  return path;
+}
+
+uint64_t WorkNode::PathWithoutMarks(const RecordRef* element) const {
   switch (kind) {
     case Kind::kLoad:
       return loader->Path(element[reference]);
     case Kind::kWork:
-      return inputs[0]->PathOf(element);
+      return inputs[0]->PathWithoutMarks(element);
     case Kind::kTuple: {
-      uint64_t path = inputs[0]->PathOf(element);
-      for (size_t i = 1; i < inputs.size(); ++i) path = MixPath(path, inputs[i]->PathOf(element));
+      uint64_t path = inputs[0]->PathWithoutMarks(element);
+      for (size_t i = 1; i < inputs.size(); ++i)
+        path = MixPath(path, inputs[i]->PathWithoutMarks(element));
       return path;
     }
     case Kind::kBranch:
-      return inputs[BranchOf(element)]->PathOf(element);
+      return inputs[BranchOf(element)]->PathWithoutMarks(element);
   }
   return 0;
 }
+
+namespace {
+
+// A loader of another tree.
+class BorrowedLoader final : public ColumnLoader {
+ public:
+  explicit BorrowedLoader(const ColumnLoader& loader) : loader_(loader) {}
+  const Signature& output() const override { return loader_.output(); }
+  RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                 Arena& arena) const override {
+    return loader_.Load(rows, files, out, arena);
+  }
+  uint64_t Path(const RecordRef& reference) const override { return loader_.Path(reference); }
+
+ private:
+  const ColumnLoader& loader_;
+};
+
+std::unique_ptr<WorkNode> CopyPaths(const WorkNode& node) {
+  auto copy = std::make_unique<WorkNode>();
+  copy->kind = node.kind;
+  copy->reference = node.reference;
+  copy->first_files = node.first_files;
+  copy->marks = node.marks;
+  if (node.kind == WorkNode::Kind::kLoad) {
+    copy->loader = std::make_unique<BorrowedLoader>(*node.loader);
+    return copy;
+  }
+  for (const std::unique_ptr<WorkNode>& input : node.inputs)
+    copy->inputs.push_back(CopyPaths(*input));
+  return copy;
+}
+
+}  // namespace
+
+std::shared_ptr<const WorkNode> WorkNode::PathsOnly() const { return CopyPaths(*this); }
 
 size_t WorkNode::BranchOf(const RecordRef* element) const {
   // The first reference that any branch looks at is the element's first.
@@ -88,6 +136,7 @@ uint32_t WorkNode::LowestFile() const {
 
 void WorkNode::MoveReferences(uint32_t by) {
   reference += by;
+  for (uint32_t& mark : marks) mark += by;
   // What a section does with its own references is its own affair.
   if (kind == Kind::kLoad) return;
   for (const std::unique_ptr<WorkNode>& input : inputs) input->MoveReferences(by);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/signature.h"
+#include "server/engine/order/copies.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
 #include "server/engine/read/column_loader.h"
@@ -45,6 +46,9 @@ struct OrderNode {
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
+  // Of such a dataset, where random functions need the paths of the elements that it is made of, or of the first of them (FrontContext::scope).
+  std::shared_ptr<const WorkNode> elements_paths;
+  bool is_mark = false;  // of MarkingOrder(), which users need not hear of
   std::unique_ptr<WorkNode>
       values;  // what computes the elements that this op itself looks at, and nobody else
 };
@@ -90,6 +94,18 @@ struct WorkNode {
   void MoveReferences(uint32_t by);
 
   uint32_t first_file = 0;  // kLoad: of its source
+
+  // kLoad, kTuple: further references of an element, marks, by which its path differs from those of its copies; 0: by none (engine/order/copies.h).
+  std::vector<uint32_t> marks;
+  // kTuple, kBranch: of each input, whether its elements may come again; a tuple is distinct where they do so never in all of them.
+  std::vector<bool> comes_again;
+  bool is_distinct = false;
+
+  // What PathOf() goes through, as it is now, with the loaders of this tree.
+  std::shared_ptr<const WorkNode> PathsOnly() const;
+
+ private:
+  uint64_t PathWithoutMarks(const RecordRef* element) const;
 };
 
 // Files whose records are found by their ordinals.
@@ -118,6 +134,7 @@ struct Dataset {
   std::optional<FileRange> paths;
   // Set where the elements are those of a section, and nothing has been computed of them yet.
   const ElementCells* cells = nullptr;
+  CopyState copies;
 };
 
 // Rows of `row_bytes` bytes that one task computes: a power of two.

@@ -70,6 +70,7 @@ class ElementTurnsOp final : public OrderOp {
     for (Place& place : places_) Close(place);
     input_.Restart(epoch);
     epoch_ = epoch;
+    scope_pass_ = context_.scope_pass;
     first_ = num_opened_ = num_known_ = 0;
     turn_.Set(0, 0);
     is_over_ = false;
@@ -153,7 +154,7 @@ class ElementTurnsOp final : public OrderOp {
       const RecordRef* const references = input_[place.element - first_];
       RecordList element(references, references + input_.width());
       context_.store.Share(element);
-      place.dataset->Open(std::move(element), epoch_, place.element);
+      place.dataset->Open(std::move(element), epoch_, place.element, scope_pass_);
     }
     if (place.to_skip == 0) return Pulled::kSome;
     uint64_t skipped = 0;
@@ -201,6 +202,7 @@ class ElementTurnsOp final : public OrderOp {
   std::vector<Place> places_;
   CycleTurn turn_;
   uint64_t epoch_ = 0;
+  uint64_t scope_pass_ = 0;  // FrontContext::scope_pass of this pass
   uint64_t first_ = 0;
   uint64_t num_opened_ = 0;  // elements that have got a place
   uint64_t num_known_ = 0;   // elements that wait or have been dropped

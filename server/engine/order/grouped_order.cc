@@ -152,7 +152,7 @@ class DatasetsOp final : public GroupedOrder {
       if (!dataset_.is_open()) {
         RecordList window;
         if (const Pulled result = groups_.Next(&window); result != Pulled::kSome) return result;
-        dataset_.Open(std::move(window), epoch(), window_++);
+        dataset_.Open(std::move(window), epoch(), window_++, scope_pass_);
       }
       const Pulled result = dataset_.Pull(count, out, taken);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
@@ -164,12 +164,14 @@ class DatasetsOp final : public GroupedOrder {
   void Begin(uint64_t epoch) override {
     dataset_.Close();
     window_ = 0;
+    scope_pass_ = context().scope_pass;
     GroupedOrder::Begin(epoch);
   }
 
  private:
   WindowDataset dataset_;
-  uint64_t window_ = 0;  // the next one's number in this pass
+  uint64_t window_ = 0;      // the next one's number in this pass
+  uint64_t scope_pass_ = 0;  // FrontContext::scope_pass of this pass
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ class InterleaveOp final : public ChainedOrderOp {
       : ChainedOrderOp(std::move(input)),
         context_(context),
         nested_(nested),
+        paths_(nested.elements_paths.get()),
         width_(width),
         block_length_(block_length),
         cycle_(cycle_length),
@@ -53,6 +54,7 @@ class InterleaveOp final : public ChainedOrderOp {
     for (std::unique_ptr<Nested>& nested : idle_) nested->op->Restart(0);
     waiting_.reset();
     epoch_ = epoch;
+    scope_pass_ = context_.scope_pass;
     num_open_ = 0;
     num_elements_ = 0;
     turn_.Set(0, 0);
@@ -80,6 +82,11 @@ class InterleaveOp final : public ChainedOrderOp {
   absl::Status status() const override { return status_.ok() ? ChainedOrderOp::status() : status_; }
 
  private:
+  // What is known of an element of the input: its first reference, which says which file it is, and its path.
+  struct Element {
+    RecordRef reference;
+    uint64_t path = 0;
+  };
   // The dataset of one element.
   struct Nested {
     explicit Nested(const FrontContext& outer) : context(outer) {}
@@ -91,8 +98,8 @@ class InterleaveOp final : public ChainedOrderOp {
   // input may have any number of them in front of it.
   struct Seek {
     InterleaveState state;
-    RecordList elements;  // of the input, whose datasets the places of the cycle hold
-    bool over = false;    // the input has no more elements
+    std::vector<Element> elements;  // whose datasets the places of the cycle hold
+    bool over = false;              // the input has no more elements
     std::unique_ptr<Nested> counted;
   };
 
@@ -148,29 +155,27 @@ class InterleaveOp final : public ChainedOrderOp {
   }
 
   // The next element of the input: the one that a seek has left first.
-  Pulled NextElement(RecordRef* element) {
-    if (waiting_) {
-      *element = *std::exchange(waiting_, std::nullopt);
-      return Pulled::kSome;
-    }
-    RecordList incoming;
-    const Pulled result = PullElement(incoming);
-    if (result == Pulled::kSome) *element = incoming.front();
-    return result;
+  Pulled NextElement(Element* element) {
+    if (!waiting_) return PullElement(element);
+    *element = *std::exchange(waiting_, std::nullopt);
+    return Pulled::kSome;
   }
 
-  // Adds the first reference of the input's next element: which file it is. Nobody looks at its values.
-  Pulled PullElement(RecordList& elements) {
+  // The input's next element. Nobody looks at its values.
+  Pulled PullElement(Element* element) {
     uint64_t pulled = 0;
-    const size_t before = elements.size();
-    const Pulled result = input().Pull(1, elements, &pulled);
-    context_.store.Release(absl::MakeConstSpan(elements).subspan(before));
-    elements.resize(before + pulled);
+    incoming_.clear();
+    const Pulled result = input().Pull(1, incoming_, &pulled);
+    if (pulled == 1) {
+      element->reference = incoming_.front();
+      if (paths_ != nullptr) element->path = paths_->PathOf(incoming_.data());
+    }
+    context_.store.Release(incoming_);
     return result;
   }
 
   Pulled OpenNext(std::unique_ptr<Nested>* nested) {
-    RecordRef element;
+    Element element;
     if (const Pulled result = NextElement(&element); result != Pulled::kSome) return result;
     *nested = Open(element, num_elements_++);
     ++num_open_;
@@ -178,7 +183,7 @@ class InterleaveOp final : public ChainedOrderOp {
   }
 
   // An op that has been used before still owns the reads that it had asked for: it begins another pass, of another file.
-  std::unique_ptr<Nested> Open(const RecordRef& element, uint64_t ordinal) {
+  std::unique_ptr<Nested> Open(const Element& element, uint64_t ordinal) {
     std::unique_ptr<Nested> nested;
     if (idle_.empty()) {
       nested = std::make_unique<Nested>(context_);
@@ -187,8 +192,9 @@ class InterleaveOp final : public ChainedOrderOp {
       idle_.pop_front();
     }
     nested->context.nested = true;
-    nested->context.element_file = element.file;
-    nested->context.element_epoch = LaterPass(element, context_.PassOf(epoch_));
+    nested->context.element_file = element.reference.file;
+    nested->context.element_epoch = LaterPass(element.reference, context_.PassOf(epoch_));
+    if (paths_ != nullptr) nested->context.scope = ScopeOf(context_, scope_pass_, element.path);
     if (nested->op == nullptr) nested->op = MakeOrder(nested_, nested->context);
     nested->op->Restart(NestedEpoch(epoch_, ordinal));
     nested->to_skip = 0;
@@ -213,14 +219,13 @@ class InterleaveOp final : public ChainedOrderOp {
     InterleaveState& state = seek_->state;
     while (!TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
       if (context_.interrupted()) return Pulled::kBlocked;
-      dropped_.clear();
-      const Pulled result = PullElement(dropped_);
+      Element element;
+      const Pulled result = PullElement(&element);
       if (result == Pulled::kEnd) {
         seek_->over = true;
         continue;
       }
       if (result != Pulled::kSome) return result;
-      const RecordRef element = dropped_.front();
       Close(std::move(seek_->counted));
       seek_->counted = Open(element, state.next_file);
       const std::optional<uint64_t> count = seek_->counted->op->Count();
@@ -270,19 +275,22 @@ class InterleaveOp final : public ChainedOrderOp {
 
   FrontContext& context_;
   const OrderNode& nested_;
+  const WorkNode* const paths_;  // of the input's elements; null where nobody asks
   const uint32_t width_;
   const uint64_t block_length_;
   std::vector<std::unique_ptr<Nested>> cycle_;
   CycleTurn turn_;
   std::deque<std::unique_ptr<Nested>> idle_;
-  std::optional<RecordRef> waiting_;  // an element of the input that was looked at
+  std::optional<Element> waiting_;  // an element of the input that was looked at
   uint64_t epoch_ = 0;
+  uint64_t scope_pass_ = 0;    // FrontContext::scope_pass of this pass
   uint64_t num_elements_ = 0;  // of the input that have been opened
   size_t num_open_ = 0;
   uint64_t taken_ = 0;      // in this pass
   uint64_t resume_at_ = 0;  // elements to leave out before the next one
   bool seeks_for_skip_ = false;
   std::unique_ptr<Seek> seek_;  // null: there is none
+  RecordList incoming_;         // of the input, while it is pulled
   RecordList dropped_;
   absl::Status status_;
 };

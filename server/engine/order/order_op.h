@@ -48,6 +48,11 @@ struct FrontContext {
   bool nested = false;
   uint32_t element_file = 0;
   uint64_t element_epoch = 0;
+  // The same, of all that stand around each other: which dataset it is, by the paths of those elements; 0 outside of any, and where nothing
+  // needs it.
+  uint64_t scope = 0;
+  // While Restart() is called there: which pass of the `repeat`s behind the op begins.
+  uint64_t scope_pass = 0;
   // Of a nested dataset that is made of several elements (window): those, owned by who has opened it.
   const RecordList* window = nullptr;
   // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
@@ -68,6 +73,11 @@ struct FrontContext {
 // Number `ordinal` of the datasets that are opened in a pass begins with Restart() of this number: random ops inside draw by both.
 inline uint64_t NestedEpoch(uint64_t epoch, uint64_t ordinal) {
   return epoch >> 32 == 0 ? epoch << 32 | (ordinal & UINT32_MAX) : MixPath(epoch, ordinal);
+}
+
+// FrontContext::scope of the dataset that is made of an element of that path, or of several of which that is the first one's.
+inline uint64_t ScopeOf(const FrontContext& outer, uint64_t scope_pass, uint64_t path) {
+  return MixPath(MixPath(outer.scope, scope_pass), path);
 }
 
 // The pass of an element that belongs to this one by what is behind it: only `repeat` in front of it may have said more.

@@ -16,7 +16,7 @@ class WindowDataset {
  public:
   // Both must outlive it.
   WindowDataset(const FrontContext& outer, const OrderNode& nested)
-      : outer_(outer), context_(outer) {
+      : outer_(outer), paths_(nested.elements_paths.get()), context_(outer) {
     context_.window = &window_;
     context_.nested = true;
     op_ = MakeOrder(nested, context_);
@@ -26,9 +26,12 @@ class WindowDataset {
 
   bool is_open() const { return is_open_; }
 
-  // Begins with another window, number `ordinal` of a pass, whose references it takes over.
-  void Open(RecordList window, uint64_t epoch, uint64_t ordinal) {
+  // Begins with another window, number `ordinal` of a pass, whose references it takes over. `scope_pass`: what the outer context's was at
+  // the beginning of that pass.
+  void Open(RecordList window, uint64_t epoch, uint64_t ordinal, uint64_t scope_pass) {
     window_ = std::move(window);
+    if (paths_ != nullptr && !window_.empty())
+      context_.scope = ScopeOf(outer_, scope_pass, paths_->PathOf(window_.data()));
     is_open_ = true;
     context_.element_epoch = outer_.PassOf(epoch);
     if (!window_.empty()) {
@@ -60,6 +63,7 @@ class WindowDataset {
 
  private:
   const FrontContext& outer_;
+  const WorkNode* const paths_;  // of the window's first element; null where nobody asks
   FrontContext context_;
   RecordList window_;
   std::unique_ptr<OrderOp> op_;

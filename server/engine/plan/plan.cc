@@ -56,6 +56,7 @@ absl::Status PlanImpl::Finish() {
 namespace {
 
 void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, std::string* text) {
+  if (node.is_mark) return ExplainOrder(*node.inputs[0], names, text);
   if (node.inputs.size() == 1) {
     ExplainOrder(*node.inputs[0], names, text);
     absl::StrAppend(text, " -> ");

@@ -20,6 +20,12 @@ namespace {
 
 using StageList = google::protobuf::RepeatedPtrField<v1::Stage>;
 
+bool AnyCallsRandom(v1::PipelineSpec& spec) {
+  const std::vector<v1::Stage*> stages = AllStages(spec);
+  return std::any_of(stages.begin(), stages.end(),
+                     [](const v1::Stage* stage) { return CallsRandom(*stage); });
+}
+
 // An expression's error names its stage itself.
 absl::Status InStage(const std::string& stage, const absl::Status& status) {
   if (absl::StartsWith(status.message(), "stage \"")) return status;
@@ -32,7 +38,9 @@ PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
     : spec_(std::move(spec)),
       files_(files),
       stage_names_(StageNames(spec_)),
-      stage_kinds_(stage_names_.size(), StageKind::kHint) {}
+      stage_kinds_(stage_names_.size(), StageKind::kHint),
+      meanings_(stage_names_.size()),
+      draws_(AnyCallsRandom(spec_)) {}
 
 uint64_t PlanBuilder::DrawKey(int64_t seed) const {
   const std::string& given = stage_message_->draw_name();
@@ -61,6 +69,7 @@ Dataset PlanBuilder::MakeLeaf(std::unique_ptr<ColumnLoader> loader, FileRange fi
   dataset.work->output = loader->output();
   dataset.work->loader = std::move(loader);
   dataset.work->first_file = files.first;
+  dataset.copies.unkeyed = draws_ && scope_.has_value();
   if (make != nullptr) {
     dataset.order = std::make_unique<OrderNode>();
     dataset.order->stage = stage_;
@@ -88,6 +97,7 @@ void PlanBuilder::AddOrder(OrderFactory make, CursorClass cursor_class) {
 
 void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   stage_kinds_[stage_] = StageKind::kWork;
+  if (dataset_.copies.changed && op->draws()) RaiseDrawing()(stage_);
   dataset_.signature = op->output();
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   dataset_.indexed.reset();
@@ -118,6 +128,8 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
 }
 
 void PlanBuilder::EndSection(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
+  const bool marked = scope_ && MarkCopies();
+  if (dataset_.copies.changed && split->draws()) RaiseDrawing()(stage_);
   MarkOrder(*dataset_.work);
   auto section = std::make_shared<Section>();
   section->stage = stage_;
@@ -132,6 +144,7 @@ void PlanBuilder::EndSection(std::unique_ptr<SplitOp> split, std::string structu
     return std::make_unique<SectionOp>(context, section, std::move(inputs[0]));
   });
   dataset_.order->decided_by_values = !section->one_to_one();
+  EndCopies(*section, marked);
 }
 
 namespace {
@@ -208,6 +221,7 @@ bool PlanBuilder::can_fail() const {
 
 absl::Status PlanBuilder::EndBatches() {
   if (!batched()) return absl::OkStatus();
+  const bool marked = scope_ && MarkCopies();
   absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset_, stage_names_);
   if (!program.ok()) return program.status();
   Signature element = program->element();
@@ -234,6 +248,7 @@ absl::Status PlanBuilder::EndBatches() {
   dataset_.order = std::move(node);
   dataset_.batch_rows.reset();
   dataset_.batch = BatchForm{};
+  EndCopies(*section, marked);
   return absl::OkStatus();
 }
 
@@ -247,7 +262,7 @@ const ElementCells* PlanBuilder::BeginInFront(Signature signature, std::string s
 // The dataset becomes that of the elements which a section hands over.
 void PlanBuilder::BeginAfter(const std::shared_ptr<Section>& section, Signature signature,
                              std::string structure, size_t hidden) {
-  section->work = dataset_.work.get();
+  section->work = section->tree = dataset_.work.get();
   section->cells = BeginInCells(section->stage, std::move(signature), std::move(structure), hidden,
                                 section->batch != nullptr);
 }
@@ -371,8 +386,23 @@ std::optional<IgnoredFailures> PlanBuilder::FindIgnored(
   return around;
 }
 
-PlanBuilder::Upstream PlanBuilder::upstream() const {
+void PlanBuilder::RaiseMeaning(OpMeaning meaning) { RaiseMeaningOf(stage_, std::move(meaning)); }
+
+void PlanBuilder::RaiseMeaningOf(int stage, OpMeaning meaning) {
+  OpMeaning& now = meanings_[stage];
+  if (meaning.number > now.number) now = std::move(meaning);
+}
+
+PlanBuilder::Upstream PlanBuilder::upstream() {
   Upstream before;
+  const std::vector<v1::Stage*> all = AllStages(spec_);
+  const auto first = std::find(all.begin(), all.end(), &stage_list_->Get(0)) - all.begin();
+  for (auto i = first; i < stage_; ++i) {
+    if (const int number = meanings_[i].number; number != 1)
+      absl::StrAppend(&before.meanings, i - first, " means ", number, ";");
+  }
+  // What is kept has the paths of its elements, for whatever draws behind it.
+  if (dataset_.copies.changed) before.meanings.append("paths of copies;");
   for (const v1::Stage& stage : *stage_list_) {
     if (&stage == stage_message_) break;
     before.stages.push_back(&stage);
@@ -405,6 +435,7 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
         name, absl::InvalidArgumentError(absl::StrCat("draw_name is for ops with a seed, which ",
                                                       field->name(), " has not")));
   }
+  meanings_[index] = traits.meaning;
   GiveSeeds(stage);
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
   std::unique_ptr<google::protobuf::Message> options(OptionsOf(*stage)->New());

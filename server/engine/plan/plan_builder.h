@@ -19,6 +19,7 @@
 #include "server/engine/order/dataset.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
+#include "server/engine/plan/op_meaning.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/skip_limits.h"
 #include "server/engine/section/split_op.h"
@@ -52,9 +53,10 @@ class PlanBuilder {
   struct Upstream {
     std::vector<const v1::Stage*> stages;
     uint32_t first_file = 0;
-    Manifest files;  // from that one on
+    Manifest files;        // from that one on
+    std::string meanings;  // of the stages' ops, where they are not 1
   };
-  Upstream upstream() const;
+  Upstream upstream();
   const std::string& stage() const { return stage_names_[stage_]; }
   int stage_index() const { return stage_; }
   // Of what the stage draws by this seed of its own.
@@ -101,7 +103,13 @@ class PlanBuilder {
   // The cells that the elements are in, which live as long as the plan; null where they are in none.
   const ElementCells* cells() const { return dataset_.cells; }
   // Whether elements are more than what a source has loaded.
-  bool is_computed() const { return dataset_.work->kind != WorkNode::Kind::kLoad; }
+  bool is_computed() const {
+    const WorkNode* work = dataset_.work.get();
+    // Where stages for each element begin there is one more node.
+    while (work->kind == WorkNode::Kind::kTuple && work->inputs.size() == 1)
+      work = work->inputs[0].get();
+    return work->kind != WorkNode::Kind::kLoad;
+  }
   // How the features that stand so far make up an element, where a source's own notion is another one.
   void SetStructure(std::string structure) { dataset_.structure = std::move(structure); }
   // The elements are others from here on, which an order op that is added next makes in the front, one for each of `input` that it sees or
@@ -148,8 +156,14 @@ class PlanBuilder {
                          const NestedFactory& of_files, const NestedFactory& of_values);
   // For ops that make a dataset of several elements (FrontContext::window): the same, of their elements and the nested stages, if any.
   // `width` is that of the elements in the window.
+  enum class WindowKind {
+    kElement,      // each is one element
+    kApart,        // an element is in one at most
+    kOverlapping,  // an element may be in several
+  };
   absl::Status SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                          const NestedFactory& make, CursorClass cursor_class = CursorClass::kSeek,
+                          const NestedFactory& make, WindowKind kind,
+                          CursorClass cursor_class = CursorClass::kSeek,
                           std::optional<FileRange> paths = std::nullopt);
   // The order of a source inside of such stages, of elements of `width` references.
   static OrderFactory WindowOrderFactory(uint32_t width);
@@ -169,6 +183,24 @@ class PlanBuilder {
   void SetBranches(std::vector<Dataset> inputs, OrderFactory make,
                    std::optional<Dataset> chooser = std::nullopt);
 
+  // The stage means something else in this plan than in releases in which its op's number was lower: their cursors, journals and caches
+  // are not those of this plan. Where several things do, the highest number holds.
+  void RaiseMeaning(OpMeaning meaning);
+  // --- copies of elements (engine/order/copies.h; plan_builder_copies.cc) ---
+  // Called by `repeat` in front of its order op: `is_several`, whether it has more than one pass.
+  std::shared_ptr<const PassNumbers> BeginRepeat(bool is_several);
+  // What the source gives is the element's that the dataset around it is made of, and of no other one.
+  void KeyByElement(bool by_its_file);
+  // The order op of a batch that is filled up from the beginning of the pass is to add a mark to each element: how often the pass has begun
+  // again. False where nothing asks for it.
+  bool MarkWrapped();
+  // Some elements are known by other paths than by the first meaning.
+  void ChangePaths() { dataset_.copies.changed = dataset_.copies.changed || draws_; }
+  // Whether something draws, and several elements may be known by one place.
+  bool needs_paths() const {
+    return draws_ && (dataset_.copies.same_place || dataset_.copies.changed);
+  }
+
   // Says in Explain() what the user should know of this stage.
   void AddNotice(std::string notice) { notices_.push_back(stage() + ": " + std::move(notice)); }
   bool is_last_stage() const { return stage_message_ == &spec_.stage(spec_.stage_size() - 1); }
@@ -179,6 +211,27 @@ class PlanBuilder {
   friend class PlanImpl;
 
   void MarkOrder(const WorkNode& node);
+  // Adds a mark to each element, where a path lacks what tells it from its copies. Returns whether one does.
+  bool MarkCopies();
+  // The same for a section in front, whose elements are to come again.
+  void MarkUpstream(CopyState::Upstream& upstream);
+  // A section has taken the elements up.
+  void EndCopies(Section& section, bool is_marked);
+  // One more node over the work that stands so far, for marks of what comes behind it.
+  WorkNode* AddBoundary();
+  std::function<void(int stage)> RaiseDrawing();
+  void RaiseMeaningOf(int stage, OpMeaning meaning);
+  // Where stages stand that are for each element of another dataset.
+  struct Scope {
+    CopyState source;               // of what is made of the element
+    bool file_comes_again = false;  // of which the element is the path
+    const WorkNode* boundary =
+        nullptr;  // what was in front of the stages, where that is in the same tree
+  };
+  // Such stages begin over what stands so far, which they are `over`, or have nothing to do with; and end: what stands then is
+  // the dataset of an element of `outer`.
+  std::optional<Scope> BeginScope(Scope scope, bool is_over);
+  void EndScope(std::optional<Scope> around, const CopyState& outer);
   void BeginAfter(const std::shared_ptr<Section>& section, Signature signature,
                   std::string structure, size_t hidden = 0);
   const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,
@@ -201,6 +254,7 @@ class PlanBuilder {
   FileSystem& files_;
   std::vector<std::string> stage_names_;  // in the order of the text, nested ones behind their op
   std::vector<StageKind> stage_kinds_;    // the same
+  std::vector<OpMeaning> meanings_;       // the same
   int num_stages_ = 0;                    // that have been begun
   int stage_ = 0;                         // the one that is being built
   v1::Stage* stage_message_ = nullptr;
@@ -209,6 +263,8 @@ class PlanBuilder {
   std::optional<IgnoredFailures> ignored_;  // of the stage that is being built
   std::optional<FileRange> element_files_;
   bool nested_ = false;
+  const bool draws_;  // some stage calls a random function
+  std::optional<Scope> scope_;
   const WindowElements* window_elements_ = nullptr;
   std::unique_ptr<Manifest> manifest_ = std::make_unique<Manifest>();
   std::vector<FileRange> sources_;  // which of its files each source reads

@@ -93,23 +93,33 @@ absl::Status PlanBuilder::SetNested(const google::protobuf::RepeatedPtrField<v1:
   if (UsesElement(input[0])) {
     return SetWindows(
         input, [&](const OrderNode& nested, uint32_t) { return of_values(nested, dataset_.width); },
-        CursorClass::kSeek, paths);
+        WindowKind::kElement, CursorClass::kSeek, paths);
   }
   if (absl::Status status = EndBatches(); !status.ok()) return status;
+  if (scope_) MarkCopies();
   // Nobody looks at the elements, but one that fails is none, or ends the stream.
   if (Computes(*dataset_.work)) EndSectionEmpty();
   const std::optional<FileRange> outer_files = std::exchange(element_files_, paths);
   const bool outer_nested = std::exchange(nested_, true);
   Dataset outer = TakeDataset();
+  Scope scope;
+  scope.source.changed = outer.copies.changed;
+  scope.file_comes_again = outer.copies.marked;
+  std::optional<Scope> around = BeginScope(std::move(scope), /*is_over=*/false);
   absl::StatusOr<Dataset> built = BuildInput(0);
   element_files_ = outer_files;
   nested_ = outer_nested;
-  if (!built.ok()) return built.status();
-  stage_kinds_[stage_] = StageKind::kOrder;
+  if (!built.ok()) {
+    scope_ = std::move(around);
+    return built.status();
+  }
   dataset_ = *std::move(built);
+  EndScope(std::move(around), outer.copies);
+  stage_kinds_[stage_] = StageKind::kOrder;
   auto node = std::make_unique<OrderNode>();
   node->stage = stage_;
   node->nested = std::move(dataset_.order);
+  if (draws_) node->nested->elements_paths = outer.work->PathsOnly();
   node->make = of_files(*node->nested, dataset_.width);
   node->inputs.push_back(std::move(outer.order));
   // Sections of the outer order refer to it.
@@ -125,8 +135,8 @@ OrderFactory PlanBuilder::WindowOrderFactory(uint32_t width) {
 }
 
 absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1::Input>& input,
-                                     const NestedFactory& make, CursorClass cursor_class,
-                                     std::optional<FileRange> paths) {
+                                     const NestedFactory& make, WindowKind kind,
+                                     CursorClass cursor_class, std::optional<FileRange> paths) {
   if (input.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected at most one input, the stages of a window, found ", input.size()));
@@ -134,6 +144,9 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
   if (absl::Status status = EndBatches(); !status.ok()) return status;
   const bool has_parts = !input.empty() && HasWindowParts(input[0]);
   if (absl::Status status = LeaveOutFailures(); !status.ok()) return status;
+  // Elements of several passes may be in one window, which has one pass of its own.
+  if ((scope_ || kind != WindowKind::kElement) && MarkCopies()) RaiseDrawing()(stage_);
+  const bool file_comes_again = dataset_.copies.marked;
   if (has_parts) EndSectionAsIs();
   const WindowElements elements{dataset_.signature, dataset_.structure, dataset_.cells,
                                 dataset_.work->LowestFile()};
@@ -144,6 +157,16 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
   node->inputs.push_back(std::move(dataset_.order));
   const uint32_t width = dataset_.width;
   const bool endless = dataset_.endless;
+  const std::shared_ptr<const WorkNode> elements_paths =
+      draws_ ? dataset_.work->PathsOnly() : nullptr;
+  const CopyState outer_copies = dataset_.copies;
+  Scope scope;
+  scope.source.unkeyed = draws_ && kind == WindowKind::kOverlapping;
+  scope.source.marked = outer_copies.marked;
+  scope.source.same_place = outer_copies.same_place;
+  scope.source.changed = outer_copies.changed;
+  scope.file_comes_again = file_comes_again;
+  std::optional<Scope> around = BeginScope(std::move(scope), /*is_over=*/!has_parts);
   if (has_parts) {
     node->values = std::move(dataset_.work);
     dataset_ = Dataset{};
@@ -164,11 +187,16 @@ absl::Status PlanBuilder::SetWindows(const google::protobuf::RepeatedPtrField<v1
     absl::Status status = BuildStages(NestedInput(0)->mutable_stage(), has_parts);
     window_elements_ = outer;
     element_files_ = outer_files;
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      scope_ = std::move(around);
+      return status;
+    }
     stage_ = stage;
     stage_message_ = message;
   }
+  EndScope(std::move(around), outer_copies);
   node->nested = std::move(dataset_.order);
+  node->nested->elements_paths = elements_paths;
   node->make = make(*node->nested, width);
   dataset_.order = std::move(node);
   dataset_.endless = dataset_.endless || endless;
@@ -186,6 +214,7 @@ void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
   tuple.order->stage = stage_;
   tuple.order->make = std::move(make);
   tuple.endless = true;
+  std::vector<CopyState*> copies;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Dataset& input = inputs[i];
     absl::StrAppend(&tuple.structure, i == 0 ? "[" : ",", input.structure);
@@ -196,6 +225,7 @@ void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
     }
     input.work->MoveReferences(tuple.width);
     tuple.width += input.width;
+    copies.push_back(&input.copies);
     // A tuple ends with the shortest input; numbers without an order op of their own have no end.
     if (input.order != nullptr) {
       tuple.endless = tuple.endless && input.endless;
@@ -203,6 +233,7 @@ void PlanBuilder::SetTuple(std::vector<Dataset> inputs, OrderFactory make) {
     }
     tuple.work->inputs.push_back(std::move(input.work));
   }
+  JoinCopies(copies, tuple.work.get(), &tuple.copies);
   tuple.structure += "]";
   tuple.work->output = tuple.signature;
   dataset_ = std::move(tuple);
@@ -225,13 +256,16 @@ void PlanBuilder::SetBranches(std::vector<Dataset> inputs, OrderFactory make,
     joined.order->inputs.push_back(std::move(chooser->order));
     joined.order->values = std::move(chooser->work);
   }
+  std::vector<CopyState*> copies;
   for (Dataset& input : inputs) {
     joined.width = std::max(joined.width, input.width);
+    copies.push_back(&input.copies);
     joined.endless = joined.endless || input.endless;
     joined.order->inputs.push_back(std::move(input.order));
     joined.work->first_files.push_back(input.work->FirstFile());
     joined.work->inputs.push_back(std::move(input.work));
   }
+  JoinCopies(copies, joined.work.get(), &joined.copies);
   dataset_ = std::move(joined);
 }
 

@@ -32,6 +32,7 @@ struct Section {
   int stage = 0;                         // of the split op
   std::vector<std::string> stage_names;  // of the whole plan
   const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
+  WorkNode* tree = nullptr;        // the same, while the plan is made
   uint32_t width = 1;              // references of an element
   uint32_t block_rows = 1;         // elements of one task
   // One of the two: what becomes of each row, or what all rows of one element of the input make together.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,13 @@ enum class Given {
 };
 
 // Options are named by the numbers of their fields (v1::Take::kCountFieldNumber). 0, or an empty list: the op has none such.
+// What an op means (engine/plan/op_meaning.h).
+struct OpMeaning {
+  int number = 1;
+  // What the newest number has changed, as a sentence without its end: "a list of files keeps its order".
+  std::string change = {};
+}
+
 struct OpTraits {
   OpPlace place = OpPlace::kInside;
   Given gives = Given::kOthers;
@@ -65,6 +73,8 @@ struct OpTraits {
   std::vector<int> expressions = {};
   // Of any type: options of an order op that may change while the pipeline runs. They are no part of a position.
   std::vector<int> may_change = {};
+  // What it means in every plan; PlanBuilder::RaiseMeaning() raises that for one.
+  OpMeaning meaning = {};
 };
 
 // By the op's registration.

@@ -27,6 +27,22 @@ Message* MutableOptionsOf(v1::Stage* stage) {
   return op == nullptr ? nullptr : stage->GetReflection()->MutableMessage(stage, op);
 }
 
+bool CallsRandom(const v1::Stage& stage) {
+  const Message* const options = OptionsOf(stage);
+  for (const int number : TraitsOf(stage).expressions) {
+    const FieldDescriptor* const field = OptionField(*options, number);
+    const Reflection& reflection = *options->GetReflection();
+    if (!field->is_repeated()) {
+      if (expr::CallsRandom(reflection.GetString(*options, field))) return true;
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(*options, field); ++i) {
+      if (expr::CallsRandom(reflection.GetRepeatedString(*options, field, i))) return true;
+    }
+  }
+  return false;
+}
+
 void GiveSeeds(v1::Stage* stage) {
   Message* const options = MutableOptionsOf(stage);
   // Short ones, since they stand in a text that people read; a stage has but few.

@@ -17,4 +17,7 @@ google::protobuf::Message* MutableOptionsOf(v1::Stage* stage);
 // Random functions without a seed get one, in every expression of the stage's op.
 void GiveSeeds(v1::Stage* stage);
 
+// Whether an expression of an op calls a random function.
+bool CallsRandom(const v1::Stage& stage);
+
 }  // namespace penstock

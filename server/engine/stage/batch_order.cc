@@ -50,19 +50,23 @@ class PartialBatch {
 // then it is the pass and whether that has happened.
 class BatchOp final : public ChainedOrderOp {
  public:
+  // `marks`: as PlanBuilder::MarkWrapped().
   BatchOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t batch_size,
-          Remainder remainder)
+          Remainder remainder, bool marks)
       : ChainedOrderOp(std::move(input)),
         context_(context),
         batch_size_(batch_size),
         remainder_(remainder),
+        marks_(marks),
         partial_(context) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     while (*pulled < count) {
       if (wrapped_ && rows_ == 0) return Pulled::kEnd;
       partial_.MoveTo(out);
+      const size_t before = out.size();
       const Pulled result = input().Pull(batch_size_, out, &rows_);
+      if (marks_) AddMarks(before, out);
       if (result == Pulled::kFailed) return result;
       if (result == Pulled::kBlocked) {
         partial_.TakeFrom(out, rows_ * width());
@@ -72,6 +76,7 @@ class BatchOp final : public ChainedOrderOp {
         // The pass has elements, so that it comes to an end here again at most batch_size times.
         partial_.TakeFrom(out, rows_ * width());
         wrapped_ = true;
+        ++times_wrapped_;
         input().Restart(epoch_);
         if (context_.interrupted()) return Pulled::kBlocked;
         continue;
@@ -116,6 +121,7 @@ class BatchOp final : public ChainedOrderOp {
     partial_.Drop();
     epoch_ = epoch;
     wrapped_ = false;
+    times_wrapped_ = 0;
     ChainedOrderOp::Restart(epoch);
   }
 
@@ -146,15 +152,31 @@ class BatchOp final : public ChainedOrderOp {
     const bool full = remainder_ == Remainder::kDrop || remainder_ == Remainder::kWrap;
     return full ? std::nullopt : input().Count();
   }
+  uint32_t width() const override { return input().width() + (marks_ ? 1 : 0); }
 
  private:
+  // Behind each of the elements from there on, which move apart.
+  void AddMarks(size_t begin, RecordList& out) {
+    const uint32_t width = input().width();
+    const size_t elements = (out.size() - begin) / width;
+    out.resize(out.size() + elements);
+    for (size_t i = elements; i-- > 0;) {
+      const auto from = out.begin() + begin + i * width;
+      const auto to = out.begin() + begin + i * (width + 1);
+      std::move_backward(from, from + width, to + width);
+      to[width] = {nullptr, times_wrapped_, 0, UINT32_MAX, to[0].epoch};
+    }
+  }
+
   FrontContext& context_;
   const uint64_t batch_size_;
   const Remainder remainder_;
-  uint64_t rows_ = 0;     // of the batch that is being filled
-  PartialBatch partial_;  // what it has, between two calls
-  uint64_t epoch_ = 0;    // the pass
-  bool wrapped_ = false;  // whether the pass's elements have begun to come once more
+  const bool marks_;
+  uint64_t rows_ = 0;           // of the batch that is being filled
+  PartialBatch partial_;        // what it has, between two calls
+  uint64_t epoch_ = 0;          // the pass
+  uint64_t times_wrapped_ = 0;  // in this pass, whose last batch is the only one that is filled up
+  bool wrapped_ = false;        // whether the pass's elements have begun to come once more
 };
 
 // Groups consecutive elements by sizes that come in turns. Its position: whose turn it is, and its input's.
@@ -261,9 +283,10 @@ absl::StatusOr<BatchForm> CheckBatchOptions(const LastBatchOptions& options, Pla
 
 void AddBatch(PlanBuilder& plan, uint32_t rows, BatchForm form) {
   const Remainder remainder = form.remainder;
+  const bool marks = remainder == Remainder::kWrap && plan.MarkWrapped();
   plan.SetBatch(rows, std::move(form));
-  plan.AddOrder([rows, remainder](FrontContext& context, OrderInputs inputs) {
-    return std::make_unique<BatchOp>(context, std::move(inputs[0]), rows, remainder);
+  plan.AddOrder([rows, remainder, marks](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<BatchOp>(context, std::move(inputs[0]), rows, remainder, marks);
   });
 }
 

@@ -340,6 +340,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
     plan.SetRecordFiles(*plan.element_files(), !options.format.is_stream());
     plan.SetSource(std::make_unique<RecordLoader>(placed.format), *plan.element_files(),
                    ElementRecords(plan.stage(), placed), cursor_class);
+    plan.KeyByElement(/*by_its_file=*/true);
     return absl::OkStatus();
   }
   if (patterns.empty()) {

@@ -44,12 +44,14 @@ class StateOrderOp final : public ReplayedOrder {
                        incoming, &pulled);
       for (RecordRef& element : incoming) {
         const RecordRef before = element;
+        path_ = options_.keeps_paths ? ElementCells::PackedPath(element) : 0;
         bool left_out = false;
         if (status_.ok()) status_ = Step(&element, &left_out);
         context().store.Release({&before, 1});
         if (!status_.ok() || left_out) continue;
         ++handed_on_;
         last_ = before;
+        last_path_ = path_;
         if (options_.only_last) continue;
         out.push_back(element);
         ++*taken;
@@ -73,6 +75,7 @@ class StateOrderOp final : public ReplayedOrder {
     last_ = RecordRef{};
     last_.file = options_.work->LowestFile();
     last_.epoch = epoch;
+    last_path_ = 0;
     over_ = false;
     left_out_ = handed_on_ = 0;
     status_ = absl::OkStatus();
@@ -102,14 +105,14 @@ class StateOrderOp final : public ReplayedOrder {
       return WithElementAddress(staged, {element, 1}, *options_.work, context().files);
     }
     if (options_.only_last) return absl::OkStatus();
-    return options_.out->Pack(out, 0, cells_, element);
+    return options_.out->Pack(out, 0, cells_, element, path_);
   }
 
   absl::Status EmitState(RecordList& out) {
     arena_.Reset();
     RecordRef element = last_;
     absl::Status status =
-        options_.out->Pack(program_.StateColumns(state_, arena_), 0, cells_, &element);
+        options_.out->Pack(program_.StateColumns(state_, arena_), 0, cells_, &element, last_path_);
     if (status.ok()) out.push_back(element);
     return status;
   }
@@ -120,6 +123,8 @@ class StateOrderOp final : public ReplayedOrder {
   CellCache cells_;
   Arena arena_;
   StateProgram::State state_;
+  uint64_t path_ = 0;       // of the element that is looked at; 0: its place's
+  uint64_t last_path_ = 0;  // the same of `last_`
   RecordRef last_;          // the element that was looked at last
   uint64_t left_out_ = 0;   // in this pass
   uint64_t handed_on_ = 0;  // the same
@@ -155,9 +160,11 @@ absl::Status AddStateOrder(StateOptions options, const std::string& structure, P
   plan.EndSectionAsIs();
   options.stage = plan.stage();
   options.ignored = plan.ignored();
+  options.keeps_paths = plan.needs_paths();
   options.in = plan.cells();
   options.out = plan.BeginInFront(features, structure.empty() ? DictStructure(features) : structure,
                                   &options.work);
+  if (options.keeps_paths) plan.ChangePaths();
   if (options.only_last) plan.SetEndless(false);
   plan.AddOrder(
       [options = std::move(options)](FrontContext& context, OrderInputs inputs) {

@@ -19,10 +19,11 @@ namespace penstock {
 struct StateOptions {
   std::string stage;
   std::shared_ptr<const StateProgram> program;
-  const ElementCells* in = nullptr;        // of the input's elements
-  const ElementCells* out = nullptr;       // of those that are made
-  const WorkNode* work = nullptr;          // of the input's elements, for the addresses of errors
-  bool only_last = false;                  // the state behind the last element instead of outs
+  const ElementCells* in = nullptr;   // of the input's elements
+  const ElementCells* out = nullptr;  // of those that are made
+  const WorkNode* work = nullptr;     // of the input's elements, for the addresses of errors
+  bool only_last = false;             // the state behind the last element instead of outs
+  bool keeps_paths = false;  // what is made of an element has its path, and not that of its place
   std::optional<IgnoredFailures> ignored;  // an element that fails is left out, and the state stays
 };
 

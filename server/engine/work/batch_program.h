@@ -35,6 +35,8 @@ class BatchProgram {
   const std::vector<Resolved>& resolved() const { return resolved_; }
   // References of one row.
   uint32_t width() const { return width_; }
+  // Of each element, behind the others, that no work reads.
+  void AddReference() { ++width_; }
   // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be shorter).
   const Signature& element() const { return element_; }
   // The tensors of a full batch.
