@@ -1,6 +1,7 @@
 #include "server/base/arena.h"
 
 #include <algorithm>
+#include <new>
 
 namespace penstock {
 namespace {
@@ -39,7 +40,11 @@ void Arena::Reset() {
     chunks_.clear();
     capacity_bytes_ = 0;
     chunk_ = offset_ = 0;
-    Allocate(total - kPadding);
+    try {
+      Allocate(total - kPadding);
+    } catch (const std::bad_alloc&) {
+      // Whoever needs it again asks again.
+    }
   }
   chunk_ = 0;
   offset_ = 0;

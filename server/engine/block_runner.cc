@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/memory_account.h"
 #include "server/base/pending_call.h"
 #include "server/base/row_shape.h"
 #include "server/engine/pad_rows.h"
@@ -25,6 +27,17 @@ void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
 }  // namespace
 
 RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
+  // What no row's own code took for its own is the first one's.
+  try {
+    return RunRowsWithin(step, first, rows);
+  } catch (const std::bad_alloc& error) {
+    failed_stage_ = evaluator_.failed_stage();
+    failed_loading_ = false;
+    return {MemoryStatus(error), 0};
+  }
+}
+
+RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
   const std::vector<BatchTensor>& tensors = program_->tensors();
   Columns out(tensors.size());
@@ -97,7 +110,12 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
              step->slot.tensors[i] + rows * row_bytes);
   }
   if (!program.has_variable()) return;
-  RowStatus status = LayVariable(step, room);
+  RowStatus status;
+  try {
+    status = LayVariable(step, room);
+  } catch (const std::bad_alloc& error) {
+    status = {MemoryStatus(error), 0};
+  }
   if (status.ok()) return;
   step->failure = std::move(status.status);
   if (status.row < 0) return;

@@ -1,7 +1,9 @@
 #include "server/engine/read_queue.h"
 
 #include <algorithm>
+#include <new>
 
+#include "server/base/memory_account.h"
 #include "server/base/pending_call.h"
 #include "server/engine/mapped_records.h"
 #include "server/engine/near_file.h"
@@ -48,7 +50,11 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
   }
   RecordChunk& chunk = request->format->is_stream() ? stream_chunk_ : chunk_;
   chunk.bytes_read = 0;
-  request->error = Read(request);
+  try {
+    request->error = Read(request);
+  } catch (const std::bad_alloc& error) {
+    request->error = MemoryStatus(error);
+  }
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
   return chunk.bytes_read;

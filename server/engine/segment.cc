@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/memory_account.h"
 #include "server/base/packed_row.h"
 #include "server/base/row_shape.h"
+#include "server/base/stop_flag.h"
 #include "server/engine/step.h"
 
 namespace penstock {
@@ -17,6 +21,8 @@ namespace {
 constexpr uint32_t kStripRows = 32;
 // The number of a batch among what is made of its first row: that row has others of its own.
 constexpr uint64_t kBatchPath = UINT64_MAX;
+// Of an element beside its bytes, as StopLook counts it.
+constexpr uint64_t kElementWork = 256;
 
 // Strings as a column has them (server/base/column.h), of offsets and bytes.
 RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
@@ -102,7 +108,15 @@ void SegmentRunner::Run(SegmentTask* task) {
   }
   const uint32_t rows = static_cast<uint32_t>(task->rows);
   if (task->segment->batch != nullptr) {
-    RunBatch(task);
+    try {
+      RunBatch(task);
+    } catch (const std::bad_alloc& error) {
+      task->error = MemoryStatus(error);
+      task->error =
+          absl::Status(task->error.code(),
+                       absl::StrCat("stage ", task->segment->stage_names[task->segment->stage],
+                                    ": ", task->error.message()));
+    }
   } else {
     for (uint32_t first = 0; first < rows; first += kStripRows) {
       if (!RunStrip(task, first, std::min(kStripRows, rows - first))) break;
@@ -147,6 +161,22 @@ bool SegmentRunner::RunStrip(SegmentTask* task, uint32_t first, uint32_t rows) {
 
 // Adds what these rows become to the task, if all of them do well.
 RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t rows) {
+  const size_t before = task->elements.size();
+  try {
+    return RunRowsWithin(task, first, rows);
+  } catch (const std::bad_alloc& error) {
+    store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
+    task->elements.resize(before);
+    if (element_rows_ != nullptr) element_rows_->resize(before);
+    if (failed_loading_) failed_stage_ = evaluator_.failed_stage();
+    failed_loading_ = false;
+    return {MemoryStatus(error), 0};
+  }
+}
+
+RowStatus SegmentRunner::RunRowsWithin(SegmentTask* task, uint32_t first, uint32_t rows) {
+  // Until its own rule is at work, what fails is the evaluator's.
+  failed_loading_ = true;
   const Segment& segment = *task->segment;
   evaluator_.Reset();
   Columns in(segment.work->output.size());
@@ -180,7 +210,9 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
                           .subspan(size_t{first + row} * segment.width, segment.width),
                       *segment.work, evaluator_.files().manifest());
     const uint64_t path = segment.work->PathOf(&task->records[size_t{first + row} * segment.width]);
+    StopLook look;
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
+      look.Did(kElementWork);
       absl::Status packed =
           segment.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
       if (!packed.ok()) {
@@ -189,6 +221,7 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
         if (element_rows_ != nullptr) element_rows_->resize(before);
         return {packed, static_cast<int>(row)};
       }
+      task->charge.MakeRoom(task->elements, 1);
       task->elements.push_back(reference);
       if (element_rows_ != nullptr) element_rows_->push_back(first + row);
     }
@@ -206,6 +239,7 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   Arena& arena = evaluator_.arena();
   Step step;
   step.records.swap(task->records);
+  const absl::Cleanup back = [&] { step.records.swap(task->records); };
   step.info.rows = static_cast<uint32_t>(step.records.size() / segment.width);
   // A last batch has as few rows as there were, unless it is filled up.
   const uint64_t rows =
@@ -214,7 +248,6 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
   for (size_t i = 0; i < program.tensors().size(); ++i)
     bytes += program.tensors()[i].fixed() ? program.row_bytes()[i] * rows : 0;
   if (bytes > UINT32_MAX) {
-    step.records.swap(task->records);
     task->error = absl::ResourceExhaustedError(absl::StrCat(
         "stage ", segment.stage_names[segment.stage],
         ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
@@ -245,7 +278,6 @@ void SegmentRunner::RunBatch(SegmentTask* task) {
                             MixPath(segment.work->PathOf(step.records.data()), kBatchPath));
     if (task->error.ok()) task->elements.push_back(reference);
   }
-  step.records.swap(task->records);
 }
 
 bool SegmentRunner::Fail(SegmentTask* task, uint32_t row, const absl::Status& status, int stage,

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <utility>
 
+#include "server/base/memory_account.h"
 #include "server/base/pending_call.h"
+#include "server/base/stop_flag.h"
 
 namespace penstock {
 namespace {
@@ -35,6 +38,22 @@ Worker::Worker(WorkSite& site, int number, const PrefixMember* sharing, bool hol
       segment_runner_(site.store, site.files, clock_, sharing) {}
 
 void Worker::Run(const WorkerThreads& threads) {
+  while (!threads.IsOver(number_)) {
+    try {
+      RunUntilOver(threads);
+    } catch (const std::bad_alloc& error) {
+      // Where no row, no read and no step of the order has taken it for its own.
+      site_.steps.Fail(MemoryStatus(error));
+    } catch (const Stopped&) {
+      // Nobody wants what it was in the middle of: it looks whether it is over.
+    }
+    WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
+    pulse.idle.store(false, std::memory_order_relaxed);
+  }
+  site_.sink.Rest();
+}
+
+void Worker::RunUntilOver(const WorkerThreads& threads) {
   WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
   const CallSpot::OfThisThread spot(pulse.call);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
@@ -69,7 +88,6 @@ void Worker::Run(const WorkerThreads& threads) {
       site_.trace.Add(number_, WorkKind::kSleep, begin);
     }
   }
-  site_.sink.Rest();
 }
 
 void Worker::WaitForSlot() {

@@ -4,12 +4,15 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/memory_account.h"
 #include "server/base/row_shape.h"
+#include "server/base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
@@ -98,7 +101,13 @@ class StepProgram : public Program {
                              nullptr};
       }
       for (const auto& step : steps_.steps) {
-        RowStatus status = step->Run(frame);
+        CheckStop();
+        RowStatus status;
+        try {
+          status = step->Run(frame);
+        } catch (const std::bad_alloc& error) {
+          status = {MemoryStatus(error), 0};
+        }
         if (!status.ok()) {
           status.row += first;
           return status;
