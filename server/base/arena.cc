@@ -1,7 +1,8 @@
 #include "server/base/arena.h"
 
 #include <algorithm>
-#include <new>
+
+#include "server/base/memory_account.h"
 
 namespace penstock {
 namespace {
@@ -42,7 +43,7 @@ void Arena::Reset() {
     chunk_ = offset_ = 0;
     try {
       Allocate(total - kPadding);
-    } catch (const std::bad_alloc&) {
+    } catch (const MemoryLimitError&) {
       // Whoever needs it again asks again.
     }
   }

@@ -10,10 +10,8 @@ thread_local MemoryAccount* current = nullptr;
 
 }  // namespace
 
-absl::Status MemoryStatus(const std::bad_alloc& error) {
-  if (const auto* limit = dynamic_cast<const MemoryLimitError*>(&error))
-    return absl::ResourceExhaustedError(limit->what());
-  return absl::ResourceExhaustedError("the system gives the daemon no more memory");
+absl::Status MemoryStatus(const MemoryLimitError& error) {
+  return absl::ResourceExhaustedError(error.what());
 }
 
 std::shared_ptr<MemoryAccount> MemoryAccount::Create(Options options,

@@ -25,7 +25,8 @@
 namespace penstock {
 
 // Thrown where more is asked for than an account may take: what computes or keeps has no way back from the middle of a row. Whoever has
-// asked for the work (a worker, the front) makes a status of it.
+// asked for the work (a worker, the front) makes a status of it. Any other bad_alloc, of a system that has no memory for a small thing, ends
+// the process, and its successor goes on with the next batch.
 class MemoryLimitError final : public std::bad_alloc {
  public:
   explicit MemoryLimitError(std::string message) : message_(std::move(message)) {}
@@ -35,8 +36,8 @@ class MemoryLimitError final : public std::bad_alloc {
   std::string message_;
 };
 
-// ResourceExhausted: what the limit was, or that the system gives no more memory.
-absl::Status MemoryStatus(const std::bad_alloc& error);
+// ResourceExhausted.
+absl::Status MemoryStatus(const MemoryLimitError& error);
 
 class MemoryAccount final : public std::enable_shared_from_this<MemoryAccount> {
  public:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +29,7 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
   // What no row's own code took for its own is the first one's.
   try {
     return RunRowsWithin(step, first, rows);
-  } catch (const std::bad_alloc& error) {
+  } catch (const MemoryLimitError& error) {
     failed_stage_ = evaluator_.failed_stage();
     failed_loading_ = false;
     return {MemoryStatus(error), 0};
@@ -113,7 +112,7 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
   RowStatus status;
   try {
     status = LayVariable(step, room);
-  } catch (const std::bad_alloc& error) {
+  } catch (const MemoryLimitError& error) {
     status = {MemoryStatus(error), 0};
   }
   if (status.ok()) return;
@@ -167,7 +166,13 @@ void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, i
                               bool loading) {
   step->failure_reason =
       absl::StrCat("stage ", program_->stage_names()[stage], ": ", status.message());
-  step->failure = WithRowAddress(absl::Status(status.code(), step->failure_reason), *step, row);
+  const absl::Status staged(status.code(), step->failure_reason);
+  step->failure = WithRowAddress(staged, *step, row);
+  // A row that takes too much is named also where it comes of no file.
+  if (absl::IsResourceExhausted(status) && step->failure == staged) {
+    step->failure = absl::Status(status.code(), absl::StrCat(staged.message(), " (row ", row,
+                                                             " of step ", step->info.step, ")"));
+  }
   step->failed_row = row;
   step->failed_loading = loading;
 }

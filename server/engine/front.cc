@@ -51,7 +51,7 @@ class MeasuredOrderOp final : public OrderOp {
       return call();
     } catch (const FrontMemoryError&) {
       throw;
-    } catch (const std::bad_alloc& error) {
+    } catch (const MemoryLimitError& error) {
       throw FrontMemoryError(stage_, MemoryStatus(error));
     }
   }

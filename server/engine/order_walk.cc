@@ -1,7 +1,6 @@
 #include "server/engine/order_walk.h"
 
 #include <algorithm>
-#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -338,7 +337,7 @@ absl::StatusOr<Result> Walk(std::shared_ptr<const Plan> plan, const WalkLimits& 
     return look_up(walk);
   } catch (const Stopped&) {
     return absl::CancelledError("the look-up is not wanted any more");
-  } catch (const std::bad_alloc& error) {
+  } catch (const MemoryLimitError& error) {
     return MemoryStatus(error);
   }
 }

@@ -1,7 +1,6 @@
 #include "server/engine/read_queue.h"
 
 #include <algorithm>
-#include <new>
 
 #include "server/base/memory_account.h"
 #include "server/base/pending_call.h"
@@ -52,7 +51,7 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
   chunk.bytes_read = 0;
   try {
     request->error = Read(request);
-  } catch (const std::bad_alloc& error) {
+  } catch (const MemoryLimitError& error) {
     request->error = MemoryStatus(error);
   }
   // From the store on the request is the front's.

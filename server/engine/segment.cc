@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -110,7 +109,7 @@ void SegmentRunner::Run(SegmentTask* task) {
   if (task->segment->batch != nullptr) {
     try {
       RunBatch(task);
-    } catch (const std::bad_alloc& error) {
+    } catch (const MemoryLimitError& error) {
       task->error = MemoryStatus(error);
       task->error =
           absl::Status(task->error.code(),
@@ -164,7 +163,7 @@ RowStatus SegmentRunner::RunRows(SegmentTask* task, uint32_t first, uint32_t row
   const size_t before = task->elements.size();
   try {
     return RunRowsWithin(task, first, rows);
-  } catch (const std::bad_alloc& error) {
+  } catch (const MemoryLimitError& error) {
     store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
     task->elements.resize(before);
     if (element_rows_ != nullptr) element_rows_->resize(before);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "server/base/memory_account.h"
@@ -41,7 +40,7 @@ void Worker::Run(const WorkerThreads& threads) {
   while (!threads.IsOver(number_)) {
     try {
       RunUntilOver(threads);
-    } catch (const std::bad_alloc& error) {
+    } catch (const MemoryLimitError& error) {
       // Where no row, no read and no step of the order has taken it for its own.
       site_.steps.Fail(MemoryStatus(error));
     } catch (const Stopped&) {

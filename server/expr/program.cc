@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -105,7 +104,7 @@ class StepProgram : public Program {
         RowStatus status;
         try {
           status = step->Run(frame);
-        } catch (const std::bad_alloc& error) {
+        } catch (const MemoryLimitError& error) {
           status = {MemoryStatus(error), 0};
         }
         if (!status.ok()) {

@@ -1,7 +1,6 @@
 // The step that calls a row kernel for each row, and what stands behind its RowOutput.
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -200,7 +199,7 @@ class RowStep : public Step {
     int row = 0;
     try {
       return RunRows(frame, row);
-    } catch (const std::bad_alloc& error) {
+    } catch (const MemoryLimitError& error) {
       return {MemoryStatus(error), row};
     }
   }

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <new>
 #include <thread>
 #include <utility>
 
@@ -44,7 +43,7 @@ absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
           absl::Status failure;
           try {
             work();
-          } catch (const std::bad_alloc& error) {
+          } catch (const MemoryLimitError& error) {
             failure = MemoryStatus(error);
           } catch (const Stopped&) {
             failure = absl::CancelledError("not wanted any more");

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,7 +39,7 @@ absl::StatusOr<Result> Within(const ReadDeadline& deadline, const std::string& w
   if (deadline.leftovers == nullptr || (deadline.ns == 0 && deadline.unwanted == nullptr)) {
     try {
       return work();
-    } catch (const std::bad_alloc& error) {
+    } catch (const MemoryLimitError& error) {
       return MemoryStatus(error);
     }
   }
