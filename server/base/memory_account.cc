@@ -1,5 +1,7 @@
 #include "server/base/memory_account.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/readable_bytes.h"
 
@@ -30,7 +32,8 @@ void MemoryAccount::Take(uint64_t bytes) {
                            " more asked for > ", ReadableBytes(max), " (", options_.limit, ")");
   } else if (options_.guard != nullptr &&
              before + bytes > guarded_.load(std::memory_order_relaxed) + kGuardedBytes) {
-    refused = options_.guard(bytes);
+    // And so much as may be taken before it is asked again.
+    refused = options_.guard(bytes + kGuardedBytes);
     if (!refused) guarded_.store(before + bytes, std::memory_order_relaxed);
   }
   if (!refused) return Show(before + bytes);
@@ -50,7 +53,7 @@ void MemoryAccount::GiveBack(uint64_t bytes) {
 
 bool MemoryAccount::HasRoomToKeep(uint64_t bytes) const {
   const uint64_t max = bytes_max();
-  const uint64_t most = max - max / 8;
+  const uint64_t most = max - std::max(max / 8, std::min(max / 2, kComputedBytes));
   const uint64_t before = taken();
   if (before > most || bytes > most - before) return false;
   return whole_ == nullptr || whole_->HasRoomToKeep(bytes);

@@ -41,7 +41,8 @@ absl::Status MemoryStatus(const MemoryLimitError& error);
 
 class MemoryAccount final : public std::enable_shared_from_this<MemoryAccount> {
  public:
-  // Called when so much more has been taken than at the last call; says why no more may be taken, if that is so.
+  // Called when so much more has been taken than at the last call; says why `bytes`, what is asked for and what may be taken before the
+  // next call, may not be taken, if that is so.
   static constexpr uint64_t kGuardedBytes = uint64_t{64} << 20;
   using Guard = std::function<std::optional<std::string>(uint64_t bytes)>;
 
@@ -65,7 +66,9 @@ class MemoryAccount final : public std::enable_shared_from_this<MemoryAccount> {
   void Take(uint64_t bytes);
   void GiveBack(uint64_t bytes);
 
-  // Whether so much more could be taken and an eighth of the limit would still be left: for what is kept only where there is room.
+  // Whether so much more could be taken and what is computed would still have room: an eighth of the limit, and kComputedBytes or, where
+  // that is less, half of the limit. For what is kept only where there is room.
+  static constexpr uint64_t kComputedBytes = uint64_t{384} << 20;
   bool HasRoomToKeep(uint64_t bytes) const;
 
   uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }

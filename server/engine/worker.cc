@@ -70,7 +70,14 @@ void Worker::RunUntilOver(const WorkerThreads& threads) {
     // once.
     const Event::Ticket ticket = site_.work.Prepare();
     const uint64_t begin = site_.trace.Now();
-    if (threads.IsOver(number_) || Once(&front)) {
+    bool over;
+    try {
+      over = threads.IsOver(number_) || Once(&front);
+    } catch (...) {
+      site_.work.Cancel();
+      throw;
+    }
+    if (over) {
       site_.work.Cancel();
     } else if (front == FrontResult::kRingFull && !site_.slot_waiter.exchange(true)) {
       site_.work.Cancel();

@@ -59,12 +59,14 @@ TEST_CASE("several accounts share the whole one, which none of them is charged b
   CHECK(whole->taken() == 7 * kMiB);
 }
 
-TEST_CASE("what is only kept where there is room leaves an eighth") {
-  const auto account = Account(8 * kMiB);
-  CHECK(account->HasRoomToKeep(7 * kMiB));
-  CHECK_FALSE(account->HasRoomToKeep(7 * kMiB + 1));
-  account->Take(7 * kMiB);
-  CHECK_FALSE(account->HasRoomToKeep(1));
+TEST_CASE("what is only kept where there is room leaves some to what is computed") {
+  for (const auto& [limit, kept] : {std::pair(8, 4), std::pair(1024, 640), std::pair(8192, 7168)}) {
+    const auto account = Account(limit * kMiB);
+    CHECK(account->HasRoomToKeep(kept * kMiB));
+    CHECK_FALSE(account->HasRoomToKeep(kept * kMiB + 1));
+    account->Take(kept * kMiB);
+    CHECK_FALSE(account->HasRoomToKeep(1));
+  }
 }
 
 TEST_CASE("the guard is asked once for each further part that is taken, also when it grows again") {

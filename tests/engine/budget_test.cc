@@ -58,7 +58,7 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
        "stage scan: "},
       {"a row of many known elements",
        absl::StrCat(
-           "stage { range { stop: 5 } } stage { map { let: 'v = arange(268435456) + value' "
+           "stage { range { stop: 5 } } stage { map { let: 'v = arange(16777216) + value' "
            "out: 'm = sum(v)' } } ",
            kBatch),
        "stage map: "},
@@ -130,14 +130,14 @@ TEST_CASE("a row that takes too much is named") {
 
 TEST_CASE("a cache keeps what the limit leaves room for, and the rest is computed again") {
   const std::string spec =
-      "stage { range { stop: 4000 } } stage { map { out: 'v = arange(1000) + value' } } stage { "
+      "stage { range { stop: 8000 } } stage { map { out: 'v = arange(1000) + value' } } stage { "
       "cache "
       "{} } stage { map { out: 'm = sum(v)' } } stage { batch { batch_size: 50 } } stage { repeat "
       "{ "
       "count: 3 } }";
   const RunResult whole = RunText(spec);
-  REQUIRE(whole.batches.size() == 240);
-  const auto account = Account(24 * kMiB);
+  REQUIRE(whole.batches.size() == 480);
+  const auto account = Account(64 * kMiB);
   const RunResult within = RunWithin(*account, spec);
   INFO(within.status.ToString());
   CHECK(within.status.ok());
@@ -147,7 +147,7 @@ TEST_CASE("a cache keeps what the limit leaves room for, and the rest is compute
   REQUIRE(cache != within.stats.stages.end());
   CHECK(cache->kept.state == "full");
   CHECK(cache->kept.elements > 100);
-  CHECK(cache->kept.elements < 4000);
+  CHECK(cache->kept.elements < 8000);
 }
 
 TEST_CASE("within the limit nothing differs") {
