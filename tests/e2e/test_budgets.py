@@ -23,6 +23,10 @@ def spec(folder, text, name):
     return f"{name}.textproto"
 
 
+def is_set_aside(command):
+    return any(line.split()[1:2] == ["set_aside"] for line in command("list").out.splitlines())
+
+
 def processor_seconds(pid):
     fields = process_fields(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -82,9 +86,9 @@ def test_a_pipeline_under_which_daemons_die_is_set_aside(tmp_path):
             eventually(lambda: len(worker_threads(child)) == 4)
             threads = worker_threads(child)
             fault(child, threads[1])
-            eventually(lambda: supervised.child not in (None, child))
+            eventually(lambda: supervised.child not in (None, child) and supervised.listens)
             next(loader)
-        eventually(lambda: "set_aside" in command("list").out)
+        eventually(lambda: is_set_aside(command))
         assert [line.split()[1] for line in command("list").out.splitlines() if line.startswith("good")] == ["running"]
         for asked in ("get", "explain"):
             shown = command(asked, "bad")
@@ -95,7 +99,7 @@ def test_a_pipeline_under_which_daemons_die_is_set_aside(tmp_path):
         for _ in range(5):
             next(loader)
         assert command("resume", "bad").code == 0
-        eventually(lambda: "set_aside" not in command("list").out)
+        eventually(lambda: not is_set_aside(command))
         next(penstock.attach("bad", supervised.socket, timeout=30))
     finally:
         supervised.stop()
@@ -110,8 +114,8 @@ def test_one_that_is_set_aside_can_be_deleted(tmp_path):
             next(penstock.attach("good", supervised.socket, timeout=60))
             child = supervised.child
             fault(child, worker_threads(child)[0])
-            eventually(lambda: supervised.child not in (None, child))
-        eventually(lambda: "set_aside" in command("list").out)
+            eventually(lambda: supervised.child not in (None, child) and supervised.listens)
+        eventually(lambda: is_set_aside(command))
         assert "is set aside" in command("create", "good.textproto").err
         assert command("delete", "good").code == 0
         assert command("create", "good.textproto").code == 0
@@ -128,6 +132,7 @@ def test_a_daemon_that_somebody_kills_sets_nothing_aside(tmp_path):
         for _ in range(4):
             next(penstock.attach("good", supervised.socket, timeout=60))
             supervised.kill()
+            eventually(lambda: supervised.listens)
         next(penstock.attach("good", supervised.socket, timeout=60))
     finally:
         supervised.stop()
@@ -167,5 +172,5 @@ def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
 def test_specs_of_too_many_stages_are_refused(tmp_path, penstock_command, stage, count, why):
     many = spec(tmp_path, 'name: "x" stage{range{stop:3}}' + stage * count, "x")
     result = penstock_command("validate", many)
-    assert result.code == 2 or result.code == 1, result
+    assert result.code != 0, result
     assert why in result.err
