@@ -56,6 +56,37 @@ Unwanted WhileCalled(const grpc::ServerContext* context, absl::Duration limit,
   };
 }
 
+// The look-ups that run at a time, each on a thread that computes: others call as before meanwhile.
+constexpr size_t kMaxLookUps = 8;
+
+// For the length of a look-up; ResourceExhausted where too many run.
+class LookUpPlace {
+ public:
+  LookUpPlace(UserPlaces& places, const absl::StatusOr<Identity>& caller) : places_(places) {
+    if (!caller.ok()) {
+      status_ = caller.status();
+      return;
+    }
+    user_ = UserKey(*caller);
+    if (places_.Take(user_, kMaxLookUps)) return;
+    status_ = absl::ResourceExhaustedError(
+        absl::StrCat("too many look-ups at a time: at most ", kMaxLookUps,
+                     " run, and the last of them is for users who have none; try again later"));
+  }
+  ~LookUpPlace() {
+    if (status_.ok()) places_.GiveBack(user_);
+  }
+  LookUpPlace(const LookUpPlace&) = delete;
+  LookUpPlace& operator=(const LookUpPlace&) = delete;
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  UserPlaces& places_;
+  uint64_t user_ = 0;
+  absl::Status status_;
+};
+
 Unwanted WhileLookedUp(const grpc::ServerContext* context) {
   return WhileCalled(context, kLookUpTime,
                      "the look-up (begin nearer, at a later step or behind a cursor)");
@@ -241,6 +272,8 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
                                               v1::FindRecordsResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
@@ -258,6 +291,8 @@ grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
                                           v1::ShowRowResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
@@ -290,6 +325,8 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
   constexpr uint64_t kDefaultSteps = 1'000'000;
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());

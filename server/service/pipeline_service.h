@@ -137,7 +137,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const Gate gate_;
   const WhoIs who_is_;
   const std::function<void()> no_place_;
-  UserPlaces streams_;  // of those that go on telling
+  UserPlaces streams_;   // of those that go on telling
+  UserPlaces look_ups_;  // of those that go through a stream
 };
 
 }  // namespace penstock

@@ -5,6 +5,8 @@
 // Limits:   kMaxPipelines, the last eighth of them for users who have created less than that.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +40,7 @@ namespace penstock {
 class PipelineTable {
  public:
   static constexpr size_t kMaxPipelines = 256;
+  static constexpr int kLookUpNice = 15;
 
   // How long a pipeline is meant to live.
   enum class Life {
@@ -103,6 +106,8 @@ class PipelineTable {
     const std::shared_ptr<MemoryAccount> memory = work_memory_.AccountOf(spec, nullptr);
     return Within<Result>({0, leftovers_, unwanted}, absl::StrCat("a look-up in ", spec.name()),
                           [memory, look_up = std::move(look_up)] {
+                            // Behind the workers of pipelines; of this thread alone.
+                            setpriority(PRIO_PROCESS, 0, kLookUpNice);
                             const std::atomic<bool>* const stop = StopFlag::OfThisThread();
                             return look_up(WalkLimits{stop, memory.get()});
                           });
