@@ -352,6 +352,7 @@ TEST_CASE("a row that fails behind unbatch is told by where its batch begins, an
   CHECK(absl::EndsWith(kept.skipped[0].message, in_batch));
 }
 
+// Fault 35, of a caller that has gone.
 TEST_CASE("a look-up ends when nobody wants it any more") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 60);

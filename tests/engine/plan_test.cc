@@ -233,6 +233,7 @@ TEST_CASE("the inputs of a mixture stay what they are, whatever their weights be
         absl::StatusCode::kFailedPrecondition);
 }
 
+// Fault 35, of a spec that would take the stack or the memory to be planned.
 TEST_CASE("a spec has a limited number of stages, one inside of another, and parts in parts") {
   const auto stages = [](const std::string& stage, int count) {
     std::string text = "stage { range { stop: 3 } } ";
