@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_charge.h"
 #include "server/engine/order/anchored_input.h"
 #include "server/engine/order/window_dataset.h"
 #include "server/engine/plan/op_registry.h"
@@ -50,6 +51,7 @@ class WindowOp final : public OrderOp {
 
   void Restart(uint64_t epoch) override {
     dataset_.Close();
+    charge_.Clear();
     input_.Restart(epoch);
     epoch_ = epoch;
     window_ = taken_ = to_skip_ = to_drop_ = 0;
@@ -95,7 +97,9 @@ class WindowOp final : public OrderOp {
         ended_ = true;
         return Pulled::kEnd;
       }
+      charge_.Add(size * input_.width() * sizeof(RecordRef));
       RecordList elements;
+      elements.reserve(size * input_.width());
       for (uint64_t i = 0; i < size; ++i) {
         const RecordRef* const element = input_[i * sizes_.stride];
         elements.insert(elements.end(), element, element + input_.width());
@@ -118,6 +122,7 @@ class WindowOp final : public OrderOp {
 
   void GoToNext() {
     dataset_.Close();
+    charge_.Clear();
     ++window_;
     taken_ = 0;
     to_drop_ = sizes_.shift;
@@ -131,6 +136,7 @@ class WindowOp final : public OrderOp {
   FrontContext& context_;
   const WindowSizes sizes_;
   AnchoredInput input_;  // from the window's first element on
+  MemoryCharge charge_;  // of the window's references
   WindowDataset dataset_;
   uint64_t epoch_ = 0;
   uint64_t window_ = 0;   // its number in this pass
