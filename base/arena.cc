@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/memory_account.h"
+
 namespace penstock {
 namespace {
 
@@ -39,7 +41,11 @@ void Arena::Reset() {
     chunks_.clear();
     capacity_bytes_ = 0;
     chunk_ = offset_ = 0;
-    Allocate(total - kPadding);
+    try {
+      Allocate(total - kPadding);
+    } catch (const MemoryLimitError&) {
+      // Whoever needs it again asks again.
+    }
   }
   chunk_ = 0;
   offset_ = 0;

@@ -56,15 +56,26 @@ void Lower(uint64_t bytes, const std::string& source, MemoryAtHand* at_hand) {
 
 // One directory of a cgroup hierarchy. Page cache can be taken back, so it does not count as used.
 void LookAtCgroup(const std::string& folder, const char* limit_file, const char* usage_file,
-                  const char* cache_field, MemoryAtHand* at_hand) {
+                  const std::string& prefix, CachedFiles cached, MemoryAtHand* at_hand) {
   uint64_t limit = 0, usage = 0;
   if (!ReadNumber(folder + limit_file, &limit) || limit >= kNoLimit) return;
   if (!ReadNumber(folder + usage_file, &usage)) return;
   std::string stat;
-  uint64_t cache = ReadFile(folder + "/memory.stat", &stat) ? FieldOf(stat, cache_field) : 0;
+  uint64_t cache = 0;
+  if (ReadFile(folder + "/memory.stat", &stat)) {
+    cache = FieldOf(stat, prefix + "inactive_file ");
+    if (cached == CachedFiles::kAll) cache += FieldOf(stat, prefix + "active_file ");
+  }
   uint64_t used = usage - std::min(usage, cache);
   Lower(limit - std::min(limit, used),
         "cgroup limit " + BytesToString(limit) + ", " + BytesToString(used) + " in use", at_hand);
+}
+
+// The limit of one directory.
+void LookAtLimit(const std::string& folder, const char* limit_file, MemoryAtHand* in_all) {
+  uint64_t limit = 0;
+  if (!ReadNumber(folder + limit_file, &limit) || limit >= kNoLimit) return;
+  Lower(limit, "its control group has " + BytesToString(limit), in_all);
 }
 
 // Whether ":a,b,c:" names the controller.
@@ -85,6 +96,28 @@ void WalkUp(std::string path, Look look) {
   look("");
 }
 
+// Calls `v1` or `v2` with each directory that limits this process.
+template <typename LookV1, typename LookV2>
+void VisitCgroups(const std::string& root, LookV1 v1, LookV2 v2) {
+  std::string text;
+  if (!ReadFile(root + "/proc/self/cgroup", &text)) return;
+  // Lines are "0::/path" (v2) and "4:memory:/path" (v1).
+  for (size_t line = 0; line < text.size();) {
+    size_t end = std::min(text.find('\n', line), text.size());
+    std::string entry = text.substr(line, end - line);
+    line = end + 1;
+    size_t first = entry.find(':'), second = entry.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    std::string controllers = entry.substr(first, second - first + 1);
+    std::string path = entry.substr(second + 1);
+    if (controllers == "::") {
+      WalkUp(path, [&](const std::string& folder) { v2(root + "/sys/fs/cgroup" + folder); });
+    } else if (HasController(controllers, "memory")) {
+      WalkUp(path, [&](const std::string& folder) { v1(root + "/sys/fs/cgroup/memory" + folder); });
+    }
+  }
+}
+
 }  // namespace
 
 std::string BytesToString(uint64_t bytes) {
@@ -101,7 +134,7 @@ std::string BytesToString(uint64_t bytes) {
   return text;
 }
 
-MemoryAtHand ReadMemoryAtHand(const std::string& root) {
+MemoryAtHand ReadMemoryAtHand(const std::string& root, CachedFiles cached) {
   MemoryAtHand at_hand;
   std::string text;
   if (ReadFile(root + "/proc/meminfo", &text)) {
@@ -112,29 +145,30 @@ MemoryAtHand ReadMemoryAtHand(const std::string& root) {
             &at_hand);
     }
   }
-  if (!ReadFile(root + "/proc/self/cgroup", &text)) return at_hand;
-  // Lines are "0::/path" (v2) and "4:memory:/path" (v1).
-  for (size_t line = 0; line < text.size();) {
-    size_t end = std::min(text.find('\n', line), text.size());
-    std::string entry = text.substr(line, end - line);
-    line = end + 1;
-    size_t first = entry.find(':'), second = entry.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    std::string controllers = entry.substr(first, second - first + 1);
-    std::string path = entry.substr(second + 1);
-    if (controllers == "::") {
-      WalkUp(path, [&](const std::string& folder) {
-        LookAtCgroup(root + "/sys/fs/cgroup" + folder, "/memory.max", "/memory.current",
-                     "inactive_file ", &at_hand);
+  VisitCgroups(
+      root,
+      [&](const std::string& folder) {
+        LookAtCgroup(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_", cached,
+                     &at_hand);
+      },
+      [&](const std::string& folder) {
+        LookAtCgroup(folder, "/memory.max", "/memory.current", "", cached, &at_hand);
       });
-    } else if (HasController(controllers, "memory")) {
-      WalkUp(path, [&](const std::string& folder) {
-        LookAtCgroup(root + "/sys/fs/cgroup/memory" + folder, "/memory.limit_in_bytes",
-                     "/memory.usage_in_bytes", "total_inactive_file ", &at_hand);
-      });
-    }
-  }
   return at_hand;
+}
+
+MemoryAtHand ReadMemoryInAll(const std::string& root) {
+  MemoryAtHand in_all;
+  std::string text;
+  if (ReadFile(root + "/proc/meminfo", &text)) {
+    const uint64_t total = FieldOf(text, "MemTotal:") * 1024;
+    if (total > 0) Lower(total, "the machine has " + BytesToString(total), &in_all);
+  }
+  VisitCgroups(
+      root,
+      [&](const std::string& folder) { LookAtLimit(folder, "/memory.limit_in_bytes", &in_all); },
+      [&](const std::string& folder) { LookAtLimit(folder, "/memory.max", &in_all); });
+  return in_all;
 }
 
 MemoryAtHand ReadUnpromisedMemory() {

@@ -7,12 +7,16 @@
 #include "absl/strings/str_cat.h"
 #include "base/column.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/one_piece_output.h"
 #include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
+
+// Of a string beside its bytes, as StopLook counts it.
+constexpr uint64_t kStringWork = 256;
 
 // One string's result, in the scratch memory.
 class OneResult final : public OnePieceOutput {
@@ -42,7 +46,9 @@ class EachString final : public RowKernel {
     for (int64_t& size : shape)
       if (size == kUnknownSize) size = 0;
     uint64_t total = 0;
+    StopLook look;
     for (size_t i = 0; i < count; ++i) {
+      look.Did(strings[i].size() + kStringWork);
       string.data = reinterpret_cast<const uint8_t*>(strings[i].data());
       string.bytes = strings[i].size();
       OneResult result(scratch);

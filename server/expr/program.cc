@@ -9,7 +9,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
@@ -98,7 +100,13 @@ class StepProgram : public Program {
                              nullptr};
       }
       for (const auto& step : steps_.steps) {
-        RowStatus status = step->Run(frame);
+        CheckStop();
+        RowStatus status;
+        try {
+          status = step->Run(frame);
+        } catch (const MemoryLimitError& error) {
+          status = {MemoryStatus(error), 0};
+        }
         if (!status.ok()) {
           status.row += first;
           return status;

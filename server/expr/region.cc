@@ -5,6 +5,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/region_builder.h"
 
 namespace penstock::expr {
@@ -13,6 +14,8 @@ namespace {
 // Operands and tiles of ordinary regions fit the stack; the rest is allocated.
 constexpr size_t kStackOperands = 64;
 constexpr size_t kStackTileBytes = 16 * 512;
+// Of a row, which may have many: some milliseconds.
+constexpr size_t kElementsBetweenLooks = size_t{1} << 20;
 
 }  // namespace
 
@@ -70,8 +73,14 @@ void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* input
     if (code_[which].empty()) continue;
     const size_t steps = (elements - state.cursor[1]) / step_elements_[which];
     if (steps == 0) continue;
-    loop_(code_[which].data(), state, step_elements_[which], steps, periods_.data(),
-          static_cast<int>(periods_.size()));
+    const size_t most = std::max<size_t>(1, kElementsBetweenLooks / step_elements_[which]);
+    for (size_t left = steps; left > 0;) {
+      const size_t now = std::min(left, most);
+      loop_(code_[which].data(), state, step_elements_[which], now, periods_.data(),
+            static_cast<int>(periods_.size()));
+      left -= now;
+      if (left > 0) CheckStop();
+    }
   }
   if (state.cursor[1] < elements) RunTail(elements - state.cursor[1], base, state);
 }

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/block_kernel.h"
 #include "server/expr/one_piece_output.h"
@@ -25,6 +27,7 @@ class DirectOutput : public RowOutput {
   void SetShape(const Shape&) override {}
 
   uint8_t* Reserve(size_t bytes) override {
+    CheckStop();
     reserved_ = bytes;
     bounced_ = nullptr;
     if (done_ + bytes + Arena::kPadding > bytes_ + overrun_) {
@@ -69,6 +72,7 @@ class EpilogueOutput : public RowOutput {
   void SetShape(const Shape&) override {}
 
   uint8_t* Reserve(size_t bytes) override {
+    CheckStop();
     if (bytes > tile_bytes_) {
       tile_ = arena_.Allocate(bytes);
       tile_bytes_ = bytes;
@@ -120,6 +124,7 @@ class RaggedOutput : public RowOutput {
   }
 
   uint8_t* Reserve(size_t bytes) override {
+    CheckStop();
     reserved_ = bytes;
     if (!sized_ || done_ + bytes > bytes_) return arena_.Allocate(bytes);
     return data_ + done_;
@@ -191,6 +196,27 @@ class RowStep : public Step {
   }
 
   RowStatus Run(Frame& frame) const override {
+    int row = 0;
+    try {
+      return RunRows(frame, row);
+    } catch (const MemoryLimitError& error) {
+      return {MemoryStatus(error), row};
+    }
+  }
+
+  std::string DebugString() const override {
+    return absl::StrCat("rows ", TypeToString(kernel_type_), FormOf(*kernel_),
+                        epilogue_ == nullptr
+                            ? ""
+                            : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
+                                           epilogue_->DebugString()));
+  }
+
+ private:
+  static constexpr size_t kElsewhere = SIZE_MAX;
+
+  // `r`: the row that is being computed.
+  RowStatus RunRows(Frame& frame, int& r) const {
     const size_t axes = type_.shape.size();
     RowBytes* rows = nullptr;
     int64_t* dims = nullptr;
@@ -207,7 +233,7 @@ class RowStep : public Step {
       values[i].bytes = argument_bytes_[i];
       values[i].shape = arguments_[i].type.shape;
     }
-    for (int r = 0; r < frame.rows; ++r) {
+    for (; r < frame.rows; ++r) {
       for (size_t i = 0; i < arguments_.size(); ++i) {
         values[i].data = arguments_[i].row(frame, r);
         if (argument_bytes_[i] != kElsewhere) continue;
@@ -262,17 +288,6 @@ class RowStep : public Step {
     }
     return {};
   }
-
-  std::string DebugString() const override {
-    return absl::StrCat("rows ", TypeToString(kernel_type_), FormOf(*kernel_),
-                        epilogue_ == nullptr
-                            ? ""
-                            : absl::StrCat(", each tile then to ", TypeToString(type_), ": ",
-                                           epilogue_->DebugString()));
-  }
-
- private:
-  static constexpr size_t kElsewhere = SIZE_MAX;
 
   // All rows by one call of the kernel, where it has one for them.
   bool RunTogether(const Frame& frame) const {

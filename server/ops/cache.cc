@@ -1,11 +1,12 @@
-#include <unistd.h>
-
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
+#include "base/memory_charge.h"
 #include "server/engine/keep/keep_in_file.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/keep/kept_order.h"
@@ -14,17 +15,22 @@
 namespace penstock {
 namespace {
 
+// A quarter of what the daemon may use: of its control group's memory or the machine's.
 uint64_t DefaultBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) / 4;
+  const MemoryAccount* const account = MemoryAccount::OfThisThread();
+  return account == nullptr ? UINT64_MAX : account->memory_bytes() / 4;
 }
 
 // Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is kept stays. A run of elements begins
 // where a cursor has led, which may be anywhere, or where others were left out.
 class MemoryKept final : public KeptElements {
  public:
-  MemoryKept(FrontContext& context, uint64_t bytes_max, int stage)
-      : context_(context), bytes_max_(bytes_max), stage_(stage) {}
+  // `bytes_max`: absent: DefaultBytes().
+  MemoryKept(FrontContext& context, std::optional<uint64_t> bytes_max, int stage)
+      : context_(context),
+        account_(MemoryAccount::OfThisThread()),
+        bytes_max_(bytes_max ? *bytes_max : DefaultBytes()),
+        stage_(stage) {}
   ~MemoryKept() override { GiveBack(); }
 
   bool Has(uint64_t ordinal) const override { return Find(ordinal) != nullptr; }
@@ -42,11 +48,14 @@ class MemoryKept final : public KeptElements {
     const bool begins = run == runs_.end() || run->first + run->second.size() != ordinal;
     const uint64_t bytes =
         element.length + sizeof(RecordRef) + (begins && !runs_.empty() ? kRunBytes : 0);
-    const bool fits = bytes_ + bytes <= bytes_max_;
+    // What is kept leaves room for what is computed.
+    const bool fits =
+        bytes_ + bytes <= bytes_max_ && (account_ == nullptr || account_->HasRoomToKeep(bytes));
     if (fits) {
       bytes_ += bytes;
       ++elements_;
       if (begins) run = runs_.emplace(ordinal, RecordList()).first;
+      charge_.MakeRoom(run->second, 1);
       context_.store.Share({&element, 1});
       run->second.push_back(element);
     }
@@ -62,6 +71,7 @@ class MemoryKept final : public KeptElements {
   void GiveBack() override {
     for (const auto& [first, run] : runs_) context_.store.Release(run);
     runs_.clear();
+    charge_.Clear();
     bytes_ = elements_ = 0;
   }
 
@@ -88,8 +98,10 @@ class MemoryKept final : public KeptElements {
   }
 
   FrontContext& context_;
+  const MemoryAccount* const account_;  // the pipeline's; may be null
   const uint64_t bytes_max_;
   const int stage_;
+  MemoryCharge charge_;                  // of the runs' references
   std::map<uint64_t, RecordList> runs_;  // by their first ordinals; none reaches into the next
   uint64_t bytes_ = 0;
   uint64_t elements_ = 0;
@@ -114,8 +126,8 @@ const OpRegistration<v1::Cache> kCache(
             plan);
       }
       if (absl::Status status = BeginKeeping(plan); !status.ok()) return status;
-      const uint64_t bytes_max =
-          options.has_max_bytes() ? static_cast<uint64_t>(options.max_bytes()) : DefaultBytes();
+      std::optional<uint64_t> bytes_max;
+      if (options.has_max_bytes()) bytes_max = static_cast<uint64_t>(options.max_bytes());
       plan.AddOrder(
           [bytes_max, stage = plan.stage_index()](FrontContext& context, OrderInputs inputs) {
             return MakeKeptOrder(context, std::make_unique<MemoryKept>(context, bytes_max, stage),

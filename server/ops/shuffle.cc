@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_charge.h"
 #include "base/random.h"
+#include "base/stop_flag.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/spec/drawn_seed.h"
 #include "server/engine/stage/global_records.h"
@@ -14,8 +16,11 @@ namespace {
 constexpr int64_t kMaxBufferSize = int64_t{1} << 31;
 // Elements taken at a time while the buffer is put together again, and how many are rather pulled for nothing than left out.
 constexpr uint64_t kPulledAtOnce = 1024;
+// How many arrive at a time while the buffer is filled: what comes is in two lists meanwhile.
+constexpr uint64_t kFilledAtOnce = 16384;
 constexpr uint64_t kSmallGap = 2048;
 constexpr size_t kDrawnAtOnce = 32;
+constexpr uint64_t kDrawsBetweenLooks = 65536;
 
 // A buffer of waiting elements. Draw number i of an epoch picks the place whose element goes out
 // i-th; the next input takes that place, and once the input is over the last place does. So the
@@ -40,9 +45,11 @@ class ShuffleOp final : public ChainedOrderOp {
       if (!input_over_) {
         uint64_t arrived = 0;
         incoming_.clear();
-        const Pulled result =
-            input().Pull(filling ? buffer_size_ - places_ : count - *pulled, incoming_, &arrived);
+        const Pulled result = input().Pull(
+            filling ? std::min(buffer_size_ - places_, kFilledAtOnce) : count - *pulled, incoming_,
+            &arrived);
         if (filling) {
+          charge_.MakeRoom(buffer_, incoming_.size());
           buffer_.insert(buffer_.end(), incoming_.begin(), incoming_.end());
           places_ += arrived;
         } else if (width() == 1) {
@@ -123,6 +130,7 @@ class ShuffleOp final : public ChainedOrderOp {
       uint64_t ordinal;  // of the input
       uint64_t place;
     };
+    MemoryCharge charge;  // of its lists
     std::vector<Waiting> waiting;
     size_t next = 0;       // the first that has not arrived
     uint64_t arrived = 0;  // inputs gone through
@@ -188,9 +196,12 @@ class ShuffleOp final : public ChainedOrderOp {
     const uint64_t steady =
         std::min(target, length - places);  // draws that were followed by an input
     constexpr uint64_t kUnknown = ~uint64_t{0};
+    auto rebuild = std::make_unique<Rebuild>();
+    rebuild->charge.Add(places * (sizeof(Rebuild::Waiting) + sizeof(uint64_t)));
     std::vector<uint64_t> ordinals(places, kUnknown);
     uint64_t left = places;
     for (uint64_t draw = steady; draw-- > 0 && left > 0;) {
+      if (draw % kDrawsBetweenLooks == 0) CheckStop();
       uint64_t& ordinal = ordinals[draws_.Below(draw, places)];
       if (ordinal != kUnknown) continue;
       ordinal = places + draw;
@@ -203,13 +214,15 @@ class ShuffleOp final : public ChainedOrderOp {
       ordinals[draws_.Below(draw, ordinals.size())] = ordinals.back();
       ordinals.pop_back();
     }
-    rebuild_ = std::make_unique<Rebuild>();
+    rebuild_ = std::move(rebuild);
+    rebuild_->waiting.reserve(ordinals.size());
     rebuild_->end = places + steady;
     for (uint64_t place = 0; place < ordinals.size(); ++place)
       rebuild_->waiting.push_back({ordinals[place], place});
     std::sort(rebuild_->waiting.begin(), rebuild_->waiting.end(),
               [](const auto& a, const auto& b) { return a.ordinal < b.ordinal; });
     places_ = ordinals.size();
+    charge_.MakeRoom(buffer_, places_ * width() - std::min(places_ * width(), buffer_.size()));
     buffer_.assign(places_ * width(), RecordRef{});
     num_draws_ = target;
     // In the steady state nobody has asked for the end of the input yet.
@@ -264,7 +277,8 @@ class ShuffleOp final : public ChainedOrderOp {
   DrawSequence draws_;
   uint64_t epoch_ = 0;
   uint64_t num_draws_ = 0;
-  RecordList buffer_;  // places_ elements
+  MemoryCharge charge_;  // of the buffer
+  RecordList buffer_;    // places_ elements
   uint64_t places_ = 0;
   RecordList incoming_;
   bool input_over_ = false;

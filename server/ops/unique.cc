@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_charge.h"
 #include "server/engine/order/replayed_order.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/read/element_cells.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr uint64_t kMaxSeenBytes = uint64_t{1} << 30;
 // What a set adds to each of its strings, about.
 constexpr uint64_t kEntryBytes = 64;
+constexpr uint64_t kChargedAtOnce = uint64_t{1} << 20;
 
 // Hands on elements whose value has not been seen in this pass.
 class UniqueOp final : public ReplayedOrder {
@@ -48,6 +50,10 @@ class UniqueOp final : public ReplayedOrder {
         out.push_back(incoming_[i]);
         ++*taken;
         seen_bytes_ += bytes;
+        if (seen_bytes_ > charged_bytes_) {
+          charge_.Add(kChargedAtOnce);
+          charged_bytes_ += kChargedAtOnce;
+        }
         if (seen_bytes_ <= kMaxSeenBytes) continue;
         context().store.Release(absl::MakeConstSpan(incoming_).subspan(i + 1));
         status_ = absl::ResourceExhaustedError(absl::StrCat(
@@ -62,7 +68,8 @@ class UniqueOp final : public ReplayedOrder {
 
   void Begin(uint64_t epoch) override {
     seen_.clear();
-    seen_bytes_ = 0;
+    seen_bytes_ = charged_bytes_ = 0;
+    charge_.Clear();
     status_ = absl::OkStatus();
     input_->Restart(epoch);
   }
@@ -72,7 +79,9 @@ class UniqueOp final : public ReplayedOrder {
   const ElementCells* const cells_;
   const std::unique_ptr<OrderOp> input_;
   std::unordered_set<std::string> seen_;
+  MemoryCharge charge_;  // of what was seen
   uint64_t seen_bytes_ = 0;
+  uint64_t charged_bytes_ = 0;
   RecordList incoming_;
   absl::Status status_;
 };

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_charge.h"
 #include "server/engine/order/anchored_input.h"
 #include "server/engine/order/window_dataset.h"
 #include "server/engine/plan/op_registry.h"
@@ -50,6 +51,7 @@ class WindowOp final : public OrderOp {
 
   void Restart(uint64_t epoch) override {
     dataset_.Close();
+    charge_.Clear();
     input_.Restart(epoch);
     epoch_ = epoch;
     scope_pass_ = context_.scope_pass;
@@ -96,7 +98,9 @@ class WindowOp final : public OrderOp {
         ended_ = true;
         return Pulled::kEnd;
       }
+      charge_.Add(size * input_.width() * sizeof(RecordRef));
       RecordList elements;
+      elements.reserve(size * input_.width());
       for (uint64_t i = 0; i < size; ++i) {
         const RecordRef* const element = input_[i * sizes_.stride];
         elements.insert(elements.end(), element, element + input_.width());
@@ -119,6 +123,7 @@ class WindowOp final : public OrderOp {
 
   void GoToNext() {
     dataset_.Close();
+    charge_.Clear();
     ++window_;
     taken_ = 0;
     to_drop_ = sizes_.shift;
@@ -132,6 +137,7 @@ class WindowOp final : public OrderOp {
   FrontContext& context_;
   const WindowSizes sizes_;
   AnchoredInput input_;  // from the window's first element on
+  MemoryCharge charge_;  // of the window's references
   WindowDataset dataset_;
   uint64_t epoch_ = 0;
   uint64_t scope_pass_ = 0;  // FrontContext::scope_pass of this pass

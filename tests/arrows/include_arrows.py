@@ -71,7 +71,7 @@ ALLOWED = {
     "server/functions/array": {"base", "server/kernels", "server/expr"},
     "server/functions/format": {"base", "server/codec", "server/expr", "server/image"},
     "server/functions/image": {"server/kernels", "server/codec", "server/expr", "server/image"},
-    "server/functions/math": {"server/kernels", "server/expr"},
+    "server/functions/math": {"base", "server/kernels", "server/expr"},
     "server/functions/random": {"server/kernels", "server/expr", "server/image"},
     "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/ops": {

@@ -115,6 +115,13 @@ void* aligned_alloc(size_t alignment, size_t bytes) {
   }
   return __libc_memalign(alignment, bytes);
 }
+int posix_memalign(void** memory, size_t alignment, size_t bytes) {
+  if (Fails(kAllocate)) return ENOMEM;
+  void* const allocated = __libc_memalign(alignment, bytes);
+  if (allocated == NULL) return ENOMEM;
+  *memory = allocated;
+  return 0;
+}
 
 int madvise(void* address, size_t bytes, int advice) {
   static int (*advise)(void*, size_t, int);

@@ -55,6 +55,37 @@ TEST_CASE(
   CHECK(at_hand.source == "cgroup limit 256.0 MiB, 100.0 MiB in use");
 }
 
+TEST_CASE("what a process may use in all is its smallest limit, or the machine's memory") {
+  FakeRoot root;
+  root.Write("/proc/meminfo", "MemTotal:  1048576 kB\nMemAvailable:  10 kB\n");
+  CHECK(ReadMemoryInAll(root.path()).bytes == 1024 * kMiB);
+  CHECK(ReadMemoryInAll(root.path()).source == "the machine has 1.0 GiB");
+  SECTION("cgroup v2") {
+    root.Write("/proc/self/cgroup", "0::/outer/inner\n");
+    root.Write("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
+    root.Write("/sys/fs/cgroup/outer/memory.max", "268435456\n");
+  }
+  SECTION("cgroup v1") {
+    root.Write("/proc/self/cgroup", "4:memory:/outer/inner\n");
+    root.Write("/sys/fs/cgroup/memory/outer/inner/memory.limit_in_bytes", "9223372036854771712\n");
+    root.Write("/sys/fs/cgroup/memory/outer/memory.limit_in_bytes", "268435456\n");
+  }
+  if (!std::filesystem::exists(root.path() + "/proc/self/cgroup")) return;
+  CHECK(ReadMemoryInAll(root.path()).bytes == 256 * kMiB);
+  CHECK(ReadMemoryInAll(root.path()).source == "its control group has 256.0 MiB");
+}
+
+TEST_CASE("page cache that is in use counts as free only where that is asked for") {
+  FakeRoot root;
+  root.Write("/proc/self/cgroup", "0::/\n");
+  root.Write("/sys/fs/cgroup/memory.max", "104857600\n");
+  root.Write("/sys/fs/cgroup/memory.current", "94371840\n");
+  root.Write("/sys/fs/cgroup/memory.stat",
+             "anon 1\ninactive_file 10485760\nactive_file 52428800\n");
+  CHECK(ReadMemoryAtHand(root.path()).bytes == 20 * kMiB);
+  CHECK(ReadMemoryAtHand(root.path(), CachedFiles::kAll).bytes == 70 * kMiB);
+}
+
 TEST_CASE("cgroup v1, in a container that sees only its own mount") {
   FakeRoot root;
   root.Write("/proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 99999999 kB\n");

@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "base/file.h"
+#include "base/memory_account.h"
 #include "google/protobuf/text_format.h"
 #include "server/engine/run/executor.h"
 #include "tests/support/catch.h"
@@ -171,6 +172,9 @@ absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions
   executor_options.prefixes = options.prefixes;
   executor_options.pipeline = options.pipeline;
   executor_options.maps = options.maps;
+  // What a run takes is charged to the account of the thread that asks for it.
+  if (MemoryAccount* const account = MemoryAccount::OfThisThread())
+    executor_options.memory = account->shared_from_this();
   executor_options.fingerprint = *fingerprint;
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;

@@ -3,15 +3,23 @@
 #include <algorithm>
 
 namespace penstock {
+namespace {
+
+// What a chunk's position takes, about.
+constexpr uint64_t kAnchorBytes = 192;
+
+}  // namespace
 
 Pulled AnchoredInput::Fill(uint64_t count) {
   while (resume_at_ > 0 || waiting() < count) {
     if (!pulling_) {
       if (result_ != Pulled::kSome) return result_;
+      chunk_charge_.Add(kAnchorBytes);
       chunks_.emplace_back();
       input_->Save(chunks_.back().start);
       pulling_ = true;
     }
+    charge_.MakeRoom(records_, kChunkElements * width());
     const Pulled result = input_->Pull(kChunkElements, records_, &chunks_.back().rows);
     if (result != Pulled::kBlocked) pulling_ = false;
     // All that came of the chunk may have been left out before it was complete.
@@ -24,7 +32,10 @@ Pulled AnchoredInput::Fill(uint64_t count) {
       // A chunk that is shorter than the cursor said would be one of other files.
       if (!pulling_) resume_at_ = 0;
     }
-    if (!pulling_ && !chunks_.empty() && chunks_.back().rows == 0) chunks_.pop_back();
+    if (!pulling_ && !chunks_.empty() && chunks_.back().rows == 0) {
+      chunks_.pop_back();
+      chunk_charge_.Remove(kAnchorBytes);
+    }
     if (result == Pulled::kBlocked && waiting() < count) return result;
   }
   return Pulled::kSome;
@@ -50,6 +61,7 @@ void AnchoredInput::DropWaiting(uint64_t count) {
          !(pulling_ && chunks_.size() == 1)) {
     left_out_ -= chunks_.front().rows;
     chunks_.pop_front();
+    chunk_charge_.Remove(kAnchorBytes);
   }
   if (first_ >= kChunkElements && first_ >= waiting()) {
     records_.erase(records_.begin(), records_.begin() + first_ * width());
@@ -62,6 +74,7 @@ void AnchoredInput::Restart(uint64_t epoch) {
   records_.clear();
   first_ = 0;
   chunks_.clear();
+  chunk_charge_.Clear();
   pulling_ = false;
   left_out_ = resume_at_ = 0;
   result_ = Pulled::kSome;

@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 
+#include "base/memory_charge.h"
 #include "server/engine/order/order_op.h"
 
 namespace penstock {
@@ -51,10 +52,12 @@ class AnchoredInput {
 
   FrontContext& context_;
   const std::unique_ptr<OrderOp> input_;
-  std::deque<Chunk> chunks_;  // the first holds the first waiting element
-  bool pulling_ = false;      // the last chunk is not complete
-  uint64_t left_out_ = 0;     // of the first chunk, or of the next one to come
-  RecordList records_;        // of elements that wait, behind first_ * width() that do not any more
+  std::deque<Chunk> chunks_;   // the first holds the first waiting element
+  bool pulling_ = false;       // the last chunk is not complete
+  uint64_t left_out_ = 0;      // of the first chunk, or of the next one to come
+  MemoryCharge charge_;        // of the references that wait
+  MemoryCharge chunk_charge_;  // of the chunks
+  RecordList records_;  // of elements that wait, behind first_ * width() that do not any more
   uint64_t first_ = 0;
   uint64_t resume_at_ = 0;         // elements of the first chunk to leave out when they come
   Pulled result_ = Pulled::kSome;  // what the input came to

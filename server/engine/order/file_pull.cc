@@ -1,16 +1,22 @@
 #include "server/engine/order/file_pull.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
+#include "base/memory_account.h"
+
 namespace penstock {
+namespace {
+
+// What the daemon may use, whose page cache is of its control group's memory too.
+uint64_t MemoryOfProcess() {
+  const MemoryAccount* const account = MemoryAccount::OfThisThread();
+  return account == nullptr ? UINT64_MAX : account->memory_bytes();
+}
+
+}  // namespace
 
 FilePull::FilePull(FrontContext& context, FileRange files, int stage)
-    : context_(context),
-      files_(files),
-      format_{.stage = stage},
-      left_(uint64_t{1} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4 * 3) {}
+    : context_(context), files_(files), format_{.stage = stage}, left_(MemoryOfProcess() / 4 * 3) {}
 
 bool FilePull::AskNext(ReadRequest* request) {
   const auto size = [&] { return context_.files.manifest()[files_.first + file_].size_bytes; };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/memory_charge.h"
 #include "server/engine/order/replayed_order.h"
 #include "server/engine/order/window_dataset.h"
 #include "server/engine/read/element_cells.h"
@@ -13,6 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr uint64_t kPulledAtOnce = 64;
+// What a group takes beside its elements, about.
+constexpr uint64_t kGroupBytes = 128;
 
 // Windows, one after another.
 class Groups {
@@ -27,8 +30,7 @@ class Groups {
       for (; next_ < incoming_.size(); ++next_) {
         if (const std::optional<int64_t> full = Add(incoming_[next_])) {
           ++next_;
-          *window = std::move(groups_[*full].elements);
-          groups_.erase(*full);
+          Hand(groups_.find(*full), window);
           return Pulled::kSome;
         }
         if (!status_.ok()) {
@@ -51,8 +53,7 @@ class Groups {
   }
 
   void Restart(uint64_t epoch) {
-    for (auto& [key, group] : groups_) context_.store.Release(group.elements);
-    groups_.clear();
+    DropAll();
     context_.store.Release(absl::MakeConstSpan(incoming_).subspan(next_));
     incoming_.clear();
     next_ = 0;
@@ -73,7 +74,13 @@ class Groups {
   // The key of the group that is full by that element.
   std::optional<int64_t> Add(const RecordRef& element) {
     const int64_t key = grouping_.key_of(ElementCells::First(element));
-    Group& group = groups_[key];
+    auto found = groups_.find(key);
+    if (found == groups_.end()) {
+      charge_.Add(kGroupBytes);
+      found = groups_.try_emplace(key).first;
+    }
+    Group& group = found->second;
+    charge_.MakeRoom(group.elements, 1);
     group.elements.push_back(element);
     if (group.size == 0) {
       const absl::StatusOr<uint64_t> size = grouping_.window_size(key);
@@ -83,20 +90,31 @@ class Groups {
     return group.elements.size() == group.size ? std::optional(key) : std::nullopt;
   }
 
+  void Hand(std::map<int64_t, Group>::iterator group, RecordList* window) {
+    charge_.Remove(kGroupBytes + group->second.elements.capacity() * sizeof(RecordRef));
+    *window = std::move(group->second.elements);
+    groups_.erase(group);
+  }
+
+  void DropAll() {
+    for (auto& [key, group] : groups_) context_.store.Release(group.elements);
+    groups_.clear();
+    charge_.Clear();
+  }
+
   Pulled NextOfRest(RecordList* window) {
     if (grouping_.drop_remainder) {
-      for (auto& [key, group] : groups_) context_.store.Release(group.elements);
-      groups_.clear();
+      DropAll();
     }
     if (groups_.empty()) return Pulled::kEnd;
-    *window = std::move(groups_.begin()->second.elements);
-    groups_.erase(groups_.begin());
+    Hand(groups_.begin(), window);
     return Pulled::kSome;
   }
 
   FrontContext& context_;
   const Grouping grouping_;
   const std::unique_ptr<OrderOp> input_;  // whose elements are in cells: of one reference
+  MemoryCharge charge_;                   // of the groups
   std::map<int64_t, Group> groups_;
   RecordList incoming_;
   size_t next_ = 0;                // of incoming_

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/section/section_op.h"
@@ -30,6 +31,25 @@ bool AnyCallsRandom(v1::PipelineSpec& spec) {
 absl::Status InStage(const std::string& stage, const absl::Status& status) {
   if (absl::StartsWith(status.message(), "stage \"")) return status;
   return absl::Status(status.code(), absl::StrCat("stage ", stage, ": ", status.message()));
+}
+
+// How deep the tuples and dicts of a structure stand in one another.
+int StructureDepth(const std::string& structure) {
+  int depth = 0, deepest = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < structure.size(); ++i) {
+    const char c = structure[i];
+    if (quoted && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '[' || c == '{')) {
+      deepest = std::max(deepest, ++depth);
+    } else if (!quoted && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return deepest;
 }
 
 }  // namespace
@@ -107,7 +127,7 @@ void PlanBuilder::AddWork(std::unique_ptr<WorkOp> op, std::string structure) {
   if (dataset_.batch.kind == BatchForm::Kind::kPadded)
     dataset_.batch.kind = BatchForm::Kind::kPlain;
   WorkNode& before = *dataset_.work;
-  if (before.kind == WorkNode::Kind::kWork) {
+  if (before.kind == WorkNode::Kind::kWork && before.stages.size() < kMaxFused) {
     if (std::unique_ptr<WorkOp> fused = before.op->FusedWith(*op)) {
       before.output = fused->output();
       if (before.parts.size() == 1) before.parts[0].op = std::move(before.op);
@@ -349,6 +369,11 @@ absl::Status PlanBuilder::Build() {
   if (spec_.stage_size() == 0)
     return absl::InvalidArgumentError(
         "the spec has no stage; the first is a source such as tfrecord");
+  if (stage_names_.size() > kMaxStages) {
+    return absl::InvalidArgumentError(absl::StrCat("too many stages: limit ", kMaxStages,
+                                                   " with those inside of others, found ",
+                                                   stage_names_.size()));
+  }
   std::set<std::string> names;
   for (const std::string& name : stage_names_) {
     if (!names.insert(name).second)
@@ -358,13 +383,19 @@ absl::Status PlanBuilder::Build() {
 }
 
 absl::Status PlanBuilder::BuildStages(StageList* stages, bool from_source) {
+  if (depth_ == kMaxDepth) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("stages inside of stages: limit ", kMaxDepth, " deep, found more"));
+  }
   StageList* const outer = std::exchange(stage_list_, stages);
+  ++depth_;
   const std::optional<IgnoredFailures> around = ignored_;
   absl::Status status;
   for (int i = 0; i < stages->size() && status.ok(); ++i) {
     ignored_ = FindIgnored(*stages, i, around);
     status = BuildStage(stages->Mutable(i), from_source && i == 0);
   }
+  --depth_;
   ignored_ = around;
   stage_list_ = outer;
   return status;
@@ -414,6 +445,7 @@ PlanBuilder::Upstream PlanBuilder::upstream() {
 }
 
 absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
+  CheckStop();
   const int index = stage_ = num_stages_++;
   stage_message_ = stage;
   stage->set_name(stage_names_[index]);
@@ -441,6 +473,11 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
   std::unique_ptr<google::protobuf::Message> options(OptionsOf(*stage)->New());
   options->CopyFrom(*OptionsOf(*stage));
   absl::Status status = op->plan(*options, *this);
+  if (status.ok() && StructureDepth(dataset_.structure) > kMaxStructureDepth) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("an element of parts in parts: limit ", kMaxStructureDepth,
+                     " deep, found more; a map between gives flat ones"));
+  }
   // The error of a nested stage names that one.
   if (status.ok() || stage_ != index) return status;
   return InStage(name, status);

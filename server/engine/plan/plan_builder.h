@@ -46,6 +46,13 @@ enum class StageKind {
 
 class PlanBuilder {
  public:
+  // Of a spec: planning takes time and memory by the number of stages, and so does each step of the order by their depth.
+  static constexpr size_t kMaxStages = 1024;
+  static constexpr int kMaxDepth = 32;           // of stages inside of stages
+  static constexpr int kMaxStructureDepth = 64;  // of an element's tuples and dicts in one another
+  // Work ops that are made one: each is compiled again with those in front of it.
+  static constexpr size_t kMaxFused = 32;
+
   PlanBuilder(v1::PipelineSpec spec, FileSystem& files);
 
   // --- for ops ---
@@ -255,6 +262,7 @@ class PlanBuilder {
   std::vector<std::string> stage_names_;  // in the order of the text, nested ones behind their op
   std::vector<StageKind> stage_kinds_;    // the same
   std::vector<OpMeaning> meanings_;       // the same
+  int depth_ = 0;                         // of the stages that are being built, inside of others
   int num_stages_ = 0;                    // that have been begun
   int stage_ = 0;                         // the one that is being built
   v1::Stage* stage_message_ = nullptr;

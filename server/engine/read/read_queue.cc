@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/mapped_records.h"
@@ -48,7 +49,11 @@ uint64_t ChunkReader::Run(ReadRequest* request) {
   }
   RecordChunk& chunk = request->format->is_stream() ? stream_chunk_ : chunk_;
   chunk.bytes_read = 0;
-  request->error = Read(request);
+  try {
+    request->error = Read(request);
+  } catch (const MemoryLimitError& error) {
+    request->error = MemoryStatus(error);
+  }
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
   return chunk.bytes_read;

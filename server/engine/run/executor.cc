@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/memory_account.h"
+#include "base/stop_flag.h"
 #include "base/tick_clock.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/plan/plan_impl.h"
@@ -31,6 +33,7 @@ class ExecutorImpl final : public SteppedExecutor {
                const ExecutorOptions& options)
       : plan_(std::move(plan)),
         sink_(sink),
+        memory_(options.memory),
         read_deadline_ns_(options.read_deadline_ns),
         indices_(options.start.step > 0 ? plan_->KeepIndices() : nullptr),
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
@@ -53,6 +56,8 @@ class ExecutorImpl final : public SteppedExecutor {
             options.workers > 0 ? options.workers : placement_.DefaultWorkers(),
             WorkerPlacement::MaxWorkers(options.workers),
             [this](int worker) {
+              const MemoryAccount::Scope charged(memory_.get());
+              const StopFlag::Scope stops(&stop_);
               placement_.Apply();
               Worker(site_, worker, sharing_.get()).Run(threads_);
             },
@@ -64,7 +69,10 @@ class ExecutorImpl final : public SteppedExecutor {
   }
   ~ExecutorImpl() override { Stop(); }
 
-  absl::Status Restore(const Position& position) { return assembler_.Restore(position); }
+  absl::Status Restore(const Position& position) {
+    const MemoryAccount::Scope charged(memory_.get());
+    return assembler_.Restore(position);
+  }
 
   absl::Status Start() override { return threads_.Start(); }
   void Stop() override { threads_.Stop(); }
@@ -116,7 +124,8 @@ class ExecutorImpl final : public SteppedExecutor {
   // Constant after construction.
   const std::shared_ptr<const PlanImpl> plan_;
   BatchSink& sink_;
-  const uint64_t read_deadline_ns_;  // 0: none
+  const std::shared_ptr<MemoryAccount> memory_;  // may be null
+  const uint64_t read_deadline_ns_;              // 0: none
 
   // Own synchronisation.
   const std::shared_ptr<void> indices_;  // what a resume needs has just been loaded for its check
@@ -205,6 +214,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Executor::Create(std::shared_ptr<const
 
 absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
     std::shared_ptr<const Plan> plan, BatchSink& sink, const ExecutorOptions& options) {
+  const MemoryAccount::Scope charged(options.memory.get());
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
   // The beginning has no counters. Steps do not tell: a steered stream may go back to it at any of them, and begin anywhere at step 0.

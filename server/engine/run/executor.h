@@ -22,6 +22,7 @@
 
 namespace penstock {
 
+class MemoryAccount;
 class SharedMaps;
 class SharedPrefixes;
 
@@ -51,6 +52,8 @@ struct ExecutorOptions {
   std::string pipeline = {};
   // What maps of files are taken from; null: none are kept.
   std::shared_ptr<SharedMaps> maps = nullptr;
+  // What all that it computes and keeps is charged to; null: there is no limit.
+  std::shared_ptr<MemoryAccount> memory = nullptr;
   // A read that takes longer ends the stream with an error; 0: it is waited for.
   uint64_t read_deadline_ns = 0;
 };
@@ -68,7 +71,7 @@ class Executor {
   // the destructor may follow.
   virtual absl::Status Start() = 0;
   virtual void Stop() = 0;
-  // Stop(), unless workers hang in a read or a write: false, once all that are left do. No step is published any more and nobody is called
+  // Stop(), unless workers hang in a read or a write, or compute on: false, once all that are left do. No step is published any more and nobody is called
   // back, but the executor and what it was made of, its sink too, must live until HasEnded().
   virtual bool TryStop() = 0;
   // Has Hold(), and whatever else waits for the front, wait no longer for one that hangs in a read: TryStop() is about to be called.

@@ -1,11 +1,20 @@
 #include "server/engine/run/front.h"
 
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 
 namespace penstock {
 namespace {
+
+// What an op of the order found no memory for.
+struct FrontMemoryError final : std::bad_alloc {
+  FrontMemoryError(int of_stage, absl::Status why) : stage(of_stage), status(std::move(why)) {}
+  int stage;
+  absl::Status status;
+};
 
 // Charges an op's time, but for its input's, to its stage; the stage's last op counts what leaves it.
 class MeasuredOrderOp final : public OrderOp {
@@ -16,13 +25,13 @@ class MeasuredOrderOp final : public OrderOp {
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     StageClock::Scope scope(*clock_, stage_);
     const uint64_t before = *pulled;
-    const Pulled result = op_->Pull(count, out, pulled);
+    const Pulled result = InStage([&] { return op_->Pull(count, out, pulled); });
     if (counts_) clock_->Count(stage_, *pulled - before);
     return result;
   }
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     StageClock::Scope scope(*clock_, stage_);
-    return op_->Skip(count, skipped);
+    return InStage([&] { return op_->Skip(count, skipped); });
   }
   void Restart(uint64_t epoch) override { op_->Restart(epoch); }
   void Save(Position& position) const override { op_->Save(position); }
@@ -35,6 +44,18 @@ class MeasuredOrderOp final : public OrderOp {
   absl::Status status() const override { return op_->status(); }
 
  private:
+  // Where the op has no memory, its stage is told, and not that of one behind it.
+  template <typename Call>
+  Pulled InStage(const Call& call) const {
+    try {
+      return call();
+    } catch (const FrontMemoryError&) {
+      throw;
+    } catch (const MemoryLimitError& error) {
+      throw FrontMemoryError(stage_, MemoryStatus(error));
+    }
+  }
+
   const std::unique_ptr<OrderOp> op_;
   const int stage_;
   const bool counts_;
@@ -60,6 +81,7 @@ Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQue
              SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
              KeptGauge* gauges, const std::atomic<int>* waiting)
     : width_(plan.width()),
+      stage_names_(plan.stage_names()),
       // Complete before there are ops: those of nested datasets have a copy.
       context_{.files = files,
                .store = store,
@@ -80,9 +102,25 @@ absl::Status Front::Restore(Position position) {
                                                  position.counters().size(), " counters"));
 }
 
+template <typename Call>
+Pulled Front::Within(const Call& call) {
+  if (!no_memory_.ok()) return Pulled::kFailed;
+  try {
+    return call();
+  } catch (const FrontMemoryError& error) {
+    no_memory_ = absl::Status(error.status.code(), absl::StrCat("stage ", stage_names_[error.stage],
+                                                                ": ", error.status.message()));
+  }
+  return Pulled::kFailed;
+}
+
+Pulled Front::Skip(uint64_t count, uint64_t* skipped) {
+  return Within([&] { return last_->Skip(count, skipped); });
+}
+
 Pulled Front::Assemble(Step* step) {
   uint64_t pulled = 0;
-  const Pulled result = last_->Pull(1, step->records, &pulled);
+  const Pulled result = Within([&] { return last_->Pull(1, step->records, &pulled); });
   if (result == Pulled::kSome) {
     step->info.epoch = step->records.front().epoch;
     step->info.rows = step->records.size() / width_;
@@ -94,7 +132,7 @@ Pulled Front::Assemble(Step* step) {
   return result;
 }
 
-absl::Status Front::status() const { return last_->status(); }
+absl::Status Front::status() const { return no_memory_.ok() ? last_->status() : no_memory_; }
 
 void Front::Release(Step* step) {
   context_.store.Release(step->records);

@@ -8,6 +8,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "server/engine/order/order_op.h"
@@ -42,7 +44,7 @@ class Front {
   void set_workers(int workers) { ahead_.set_workers(workers); }
 
   // Leaves out up to `count` steps and adds their number to `*skipped`.
-  Pulled Skip(uint64_t count, uint64_t* skipped) { return last_->Skip(count, skipped); }
+  Pulled Skip(uint64_t count, uint64_t* skipped);
 
   // Goes on filling `step->records`, which must be empty at a step's first call. kSome: the step is
   // complete, with the position behind it.
@@ -64,7 +66,13 @@ class Front {
   void GiveBack() { last_->Restart(0); }
 
  private:
+  // What the ops find no memory for ends the stream, as an error of theirs does; none of them is asked again.
+  template <typename Call>
+  Pulled Within(const Call& call);
+
   const uint32_t width_;
+  const std::vector<std::string>& stage_names_;  // the plan's
+  absl::Status no_memory_;
   StageClock* clock_ = nullptr;
   SectionsAhead ahead_;
   FrontContext context_;

@@ -4,9 +4,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
@@ -18,19 +21,24 @@ namespace {
 
 class OrderWalk {
  public:
-  explicit OrderWalk(std::shared_ptr<const PlanImpl> plan)
-      : plan_(std::move(plan)),
+  OrderWalk(std::shared_ptr<const PlanImpl> plan, const WalkLimits& limits)
+      : stop_(limits.stop != nullptr ? *limits.stop : never_),
+        plan_(std::move(plan)),
         files_(plan_->files(), plan_->manifest()),
         reader_(store_),
         clock_(static_cast<int>(plan_->stage_names().size())),
         section_runner_(store_, files_, clock_),
         evaluator_(files_, clock_),
-        front_(*plan_, files_, store_, reads_, sections_, damage_, cancelled_) {
+        front_(*plan_, files_, store_, reads_, sections_, damage_, stop_) {
     front_.set_clock(&clock_);
     section_runner_.set_element_rows(&element_rows_);
   }
   ~OrderWalk() {
-    // What was asked for must be done before those who asked are gone.
+    // What was asked for must be done before those who asked are gone; where nobody wants it, as if there were nothing to do.
+    const StopFlag::Scope none(nullptr);
+    if (stop_.load()) {
+      while (SectionTask* task = sections_.Pop()) task->done.store(true);
+    }
     while (WorkOnce()) {
     }
   }
@@ -239,18 +247,21 @@ class OrderWalk {
   template <typename Step>
   Pulled Finish(const Step& step) {
     while (true) {
+      CheckStop();
       const Pulled result = step();
+      CheckStop();
       if (result != Pulled::kBlocked || !WorkOnce()) return result;
     }
   }
 
+  const std::atomic<bool> never_{false};
+  const std::atomic<bool>& stop_;
   const std::shared_ptr<const PlanImpl> plan_;
   FileTable files_;
   RecordStore store_;
   ReadQueue reads_;
   SectionQueue sections_;
   DamageLog damage_;
-  const std::atomic<bool> cancelled_{false};
   ChunkReader reader_;
   StageClock clock_;
   SectionRunner section_runner_;
@@ -315,17 +326,28 @@ void TakeRow(uint32_t row, uint32_t rows, Arena& arena, Signature* features, Col
   }
 }
 
-}  // namespace
+// Does what is asked of a walk over the plan within the limits.
+template <typename Result>
+absl::StatusOr<Result> Walk(std::shared_ptr<const Plan> plan, const WalkLimits& limits,
+                            absl::FunctionRef<absl::StatusOr<Result>(OrderWalk& walk)> look_up) {
+  const MemoryAccount::Scope charged(limits.memory);
+  const StopFlag::Scope stops(limits.stop);
+  try {
+    OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)), limits);
+    return look_up(walk);
+  } catch (const Stopped&) {
+    return absl::CancelledError("the look-up is not wanted any more");
+  } catch (const MemoryLimitError& error) {
+    return MemoryStatus(error);
+  }
+}
 
-absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
-                                                     uint64_t step, uint32_t row) {
-  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+absl::StatusOr<std::vector<RecordPlace>> RecordsOf(OrderWalk& walk, uint64_t step, uint32_t row) {
   if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
   return PlacesOf(walk, row);
 }
 
-absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step, uint32_t row) {
-  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+absl::StatusOr<ShownRow> Show(OrderWalk& walk, uint64_t step, uint32_t row) {
   if (absl::Status status = GoToRow(walk, step, row); !status.ok()) return status;
   ShownRow shown;
   absl::StatusOr<std::vector<RecordPlace>> places = PlacesOf(walk, row);
@@ -354,9 +376,8 @@ absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step
   return shown;
 }
 
-absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,
-                                 uint64_t offset, uint64_t first_step, uint64_t steps_max) {
-  OrderWalk walk(std::static_pointer_cast<const PlanImpl>(std::move(plan)));
+absl::StatusOr<RowPlace> Find(OrderWalk& walk, const std::string& file, uint64_t offset,
+                              uint64_t first_step, uint64_t steps_max) {
   const Manifest& manifest = walk.plan().manifest();
   std::vector<bool> wanted(manifest.size());
   bool any = false;
@@ -383,6 +404,29 @@ absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::st
   return absl::NotFoundError(absl::StrCat("no row of the steps looked at, from ", first_step,
                                           " on, comes from offset ", offset, " of ", file,
                                           "; is it where a record begins?"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RecordPlace>> FindRecords(std::shared_ptr<const Plan> plan,
+                                                     uint64_t step, uint32_t row,
+                                                     const WalkLimits& limits) {
+  return Walk<std::vector<RecordPlace>>(
+      std::move(plan), limits, [&](OrderWalk& walk) { return RecordsOf(walk, step, row); });
+}
+
+absl::StatusOr<ShownRow> ShowRow(std::shared_ptr<const Plan> plan, uint64_t step, uint32_t row,
+                                 const WalkLimits& limits) {
+  return Walk<ShownRow>(std::move(plan), limits,
+                        [&](OrderWalk& walk) { return Show(walk, step, row); });
+}
+
+absl::StatusOr<RowPlace> FindRow(std::shared_ptr<const Plan> plan, const std::string& file,
+                                 uint64_t offset, uint64_t first_step, uint64_t steps_max,
+                                 const WalkLimits& limits) {
+  return Walk<RowPlace>(std::move(plan), limits, [&](OrderWalk& walk) {
+    return Find(walk, file, offset, first_step, steps_max);
+  });
 }
 
 }  // namespace penstock

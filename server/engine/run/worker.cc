@@ -6,7 +6,9 @@
 #include <mutex>
 #include <utility>
 
+#include "base/memory_account.h"
 #include "base/pending_call.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
@@ -35,6 +37,22 @@ Worker::Worker(WorkSite& site, int number, const PrefixMember* sharing, bool hol
       section_runner_(site.store, site.files, clock_, sharing) {}
 
 void Worker::Run(const WorkerThreads& threads) {
+  while (!threads.IsOver(number_)) {
+    try {
+      RunUntilOver(threads);
+    } catch (const MemoryLimitError& error) {
+      // Where no row, no read and no step of the order has taken it for its own.
+      site_.steps.Fail(MemoryStatus(error));
+    } catch (const Stopped&) {
+      // Nobody wants what it was in the middle of: it looks whether it is over.
+    }
+    WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
+    pulse.idle.store(false, std::memory_order_relaxed);
+  }
+  site_.sink.Rest();
+}
+
+void Worker::RunUntilOver(const WorkerThreads& threads) {
   WorkerGauges::Pulse& pulse = site_.gauges.pulse(number_);
   const CallSpot::OfThisThread spot(pulse.call);
   pulse.thread.store(gettid(), std::memory_order_relaxed);
@@ -52,7 +70,14 @@ void Worker::Run(const WorkerThreads& threads) {
     // once.
     const Event::Ticket ticket = site_.work.Prepare();
     const uint64_t begin = site_.trace.Now();
-    if (threads.IsOver(number_) || Once(&front)) {
+    bool over;
+    try {
+      over = threads.IsOver(number_) || Once(&front);
+    } catch (...) {
+      site_.work.Cancel();
+      throw;
+    }
+    if (over) {
       site_.work.Cancel();
     } else if (front == FrontResult::kRingFull && !site_.slot_waiter.exchange(true)) {
       site_.work.Cancel();
@@ -69,7 +94,6 @@ void Worker::Run(const WorkerThreads& threads) {
       site_.trace.Add(number_, WorkKind::kSleep, begin);
     }
   }
-  site_.sink.Rest();
 }
 
 void Worker::WaitForSlot() {

@@ -72,6 +72,7 @@ class Worker {
   uint64_t spare_cells() const { return reader_.spare_cells() + section_runner_.spare_cells(); }
 
  private:
+  void RunUntilOver(const WorkerThreads& threads);
   void WaitForSlot();
   bool RunBlock();
   // As many as take some kTaskTicks, as far as it knows.

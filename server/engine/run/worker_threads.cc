@@ -9,9 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "base/pending_call.h"
+#include "base/tick_clock.h"
 #include "server/engine/run/calls_under_way.h"
 
 namespace penstock {
+namespace {
+
+// Whoever stops waits so long for what a worker computes: it looks for a stop every few milliseconds, but for what libraries do for it.
+constexpr uint64_t kComputingNs = 700'000'000;
+
+}  // namespace
 
 WorkerThreads::WorkerThreads(int workers, int max_workers, std::function<void(int)> work,
                              std::atomic<bool>& stop, Event& event, BatchSink& sink,
@@ -45,7 +52,7 @@ void WorkerThreads::Stop() {
 bool WorkerThreads::TryStop() {
   stop_.store(true);
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!WaitForEnd(0)) return false;
+  if (!WaitForEnd(0, kComputingNs)) return false;
   Remove(0);
   return true;
 }
@@ -65,7 +72,7 @@ absl::Status WorkerThreads::SetNumber(int workers) {
   const int before = number_.exchange(workers, std::memory_order_seq_cst);
   if (!started_ || stop_.load()) return absl::OkStatus();
   if (static_cast<int>(threads_.size()) > workers) {
-    if (!WaitForEnd(workers)) {
+    if (!WaitForEnd(workers, UINT64_MAX)) {
       number_.store(before, std::memory_order_seq_cst);
       // In the place of those that have ended meanwhile.
       absl::Status status = Add();
@@ -125,8 +132,9 @@ bool WorkerThreads::Hangs(int worker) const {
   return gauges_.scale().ToNanos(call->ticks) >= hung_ns;
 }
 
-bool WorkerThreads::WaitForEnd(int first) {
+bool WorkerThreads::WaitForEnd(int first, uint64_t computing_ns) {
   constexpr auto kLook = std::chrono::milliseconds(20);
+  const uint64_t begin_ns = MonotonicNanos();
   WakeAll();
   std::unique_lock<std::mutex> lock(running_mutex_);
   while (true) {
@@ -138,7 +146,7 @@ bool WorkerThreads::WaitForEnd(int first) {
       all_hang = all_hang && Hangs(i);
     }
     if (!any) return true;
-    if (all_hang) return false;
+    if (all_hang || MonotonicNanos() - begin_ns >= computing_ns) return false;
     running_changed_.wait_for(lock, kLook);
   }
 }

@@ -48,8 +48,8 @@ class WorkerThreads {
   bool Hangs(int worker) const;
   void SetRunning(int worker, bool running);
   // Wakes the workers from that number on, whom their number or stop_ has told to end, and waits for them: false once those that are
-  // left hang. REQUIRES: mutex_
-  bool WaitForEnd(int first);
+  // left hang, or so much time has passed. REQUIRES: mutex_
+  bool WaitForEnd(int first, uint64_t computing_ns);
   absl::Status Add();  // REQUIRES: mutex_
   // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: mutex_
   void Remove(size_t left);

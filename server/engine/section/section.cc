@@ -5,9 +5,12 @@
 #include <functional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/packed_row.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/engine/work/step.h"
 
 namespace penstock {
@@ -17,6 +20,8 @@ namespace {
 constexpr uint32_t kStripRows = 32;
 // The number of a batch among what is made of its first row: that row has others of its own.
 constexpr uint64_t kBatchPath = UINT64_MAX;
+// Of an element beside its bytes, as StopLook counts it.
+constexpr uint64_t kElementWork = 256;
 
 // Strings as a column has them (base/column.h), of offsets and bytes.
 RowBytes JoinStrings(RowBytes offsets, RowBytes bytes, Arena& arena) {
@@ -102,7 +107,15 @@ void SectionRunner::Run(SectionTask* task) {
   }
   const uint32_t rows = static_cast<uint32_t>(task->rows);
   if (task->section->batch != nullptr) {
-    RunBatch(task);
+    try {
+      RunBatch(task);
+    } catch (const MemoryLimitError& error) {
+      task->error = MemoryStatus(error);
+      task->error =
+          absl::Status(task->error.code(),
+                       absl::StrCat("stage ", task->section->stage_names[task->section->stage],
+                                    ": ", task->error.message()));
+    }
   } else {
     for (uint32_t first = 0; first < rows; first += kStripRows) {
       if (!RunStrip(task, first, std::min(kStripRows, rows - first))) break;
@@ -147,6 +160,22 @@ bool SectionRunner::RunStrip(SectionTask* task, uint32_t first, uint32_t rows) {
 
 // Adds what these rows become to the task, if all of them do well.
 RowStatus SectionRunner::RunRows(SectionTask* task, uint32_t first, uint32_t rows) {
+  const size_t before = task->elements.size();
+  try {
+    return RunRowsWithin(task, first, rows);
+  } catch (const MemoryLimitError& error) {
+    store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
+    task->elements.resize(before);
+    if (element_rows_ != nullptr) element_rows_->resize(before);
+    if (failed_loading_) failed_stage_ = evaluator_.failed_stage();
+    failed_loading_ = false;
+    return {MemoryStatus(error), 0};
+  }
+}
+
+RowStatus SectionRunner::RunRowsWithin(SectionTask* task, uint32_t first, uint32_t rows) {
+  // Until its own rule is at work, what fails is the evaluator's.
+  failed_loading_ = true;
   const Section& section = *task->section;
   evaluator_.Reset();
   Columns in(section.work->output.size());
@@ -180,7 +209,9 @@ RowStatus SectionRunner::RunRows(SectionTask* task, uint32_t first, uint32_t row
                           .subspan(size_t{first + row} * section.width, section.width),
                       *section.work, evaluator_.files().manifest());
     const uint64_t path = section.work->PathOf(&task->records[size_t{first + row} * section.width]);
+    StopLook look;
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
+      look.Did(kElementWork);
       absl::Status packed =
           section.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
       if (!packed.ok()) {
@@ -189,6 +220,7 @@ RowStatus SectionRunner::RunRows(SectionTask* task, uint32_t first, uint32_t row
         if (element_rows_ != nullptr) element_rows_->resize(before);
         return {packed, static_cast<int>(row)};
       }
+      task->charge.MakeRoom(task->elements, 1);
       task->elements.push_back(reference);
       if (element_rows_ != nullptr) element_rows_->push_back(first + row);
     }
@@ -206,6 +238,7 @@ void SectionRunner::RunBatch(SectionTask* task) {
   Arena& arena = evaluator_.arena();
   Step step;
   step.records.swap(task->records);
+  const absl::Cleanup back = [&] { step.records.swap(task->records); };
   step.info.rows = static_cast<uint32_t>(step.records.size() / section.width);
   // A last batch has as few rows as there were, unless it is filled up.
   const uint64_t rows =
@@ -214,7 +247,6 @@ void SectionRunner::RunBatch(SectionTask* task) {
   for (size_t i = 0; i < program.tensors().size(); ++i)
     bytes += program.tensors()[i].fixed() ? program.row_bytes()[i] * rows : 0;
   if (bytes > UINT32_MAX) {
-    step.records.swap(task->records);
     task->error = absl::ResourceExhaustedError(absl::StrCat(
         "stage ", section.stage_names[section.stage],
         ": an element is larger than it may be: ", bytes, " > ", UINT32_MAX, " bytes"));
@@ -245,7 +277,6 @@ void SectionRunner::RunBatch(SectionTask* task) {
                             MixPath(section.work->PathOf(step.records.data()), kBatchPath));
     if (task->error.ok()) task->elements.push_back(reference);
   }
-  step.records.swap(task->records);
 }
 
 bool SectionRunner::Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage,

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/memory_charge.h"
 #include "server/engine/order/position.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/read/record.h"
@@ -29,8 +31,8 @@
 namespace penstock {
 
 struct Section {
-  int stage = 0;                         // of the split op
-  std::vector<std::string> stage_names;  // of the whole plan
+  int stage = 0;                              // of the split op
+  absl::Span<const std::string> stage_names;  // of the whole plan, whose they are
   const WorkNode* work = nullptr;  // from the references of an element to its features; the plan's
   WorkNode* tree = nullptr;        // the same, while the plan is made
   uint32_t width = 1;              // references of an element
@@ -65,6 +67,7 @@ struct SectionTask {
   bool input_failed = false;  // behind the last record
 
   // Set by the worker, which gives the records back.
+  MemoryCharge charge;  // of `elements`
   RecordList elements;
   uint64_t element_bytes = 0;
   struct Failure {
@@ -103,6 +106,8 @@ class SectionRunner {
  private:
   bool RunStrip(SectionTask* task, uint32_t first, uint32_t rows);
   RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
+  // The same, which may throw where there is no memory.
+  RowStatus RunRowsWithin(SectionTask* task, uint32_t first, uint32_t rows);
   void RunBatch(SectionTask* task);
   // False when nothing follows in this task.
   bool Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);

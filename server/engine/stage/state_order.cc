@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_charge.h"
 #include "server/engine/order/replayed_order.h"
 #include "server/engine/tensor/structure.h"
 #include "server/engine/work/row_evaluator.h"
@@ -93,6 +94,7 @@ class StateOrderOp final : public ReplayedOrder {
     if (!loaded.ok()) return loaded.status;
     std::vector<Column> out(program_.output().size());
     absl::Status status = program_.Run(in, &state_, absl::MakeSpan(out), arena_);
+    if (status.ok()) ChargeState();
     if (!status.ok()) {
       const absl::Status staged(status.code(),
                                 absl::StrCat("stage ", options_.stage, ": ", status.message()));
@@ -106,6 +108,14 @@ class StateOrderOp final : public ReplayedOrder {
     }
     if (options_.only_last) return absl::OkStatus();
     return options_.out->Pack(out, 0, cells_, element, path_);
+  }
+
+  void ChargeState() {
+    uint64_t bytes = 0;
+    for (const std::string& tensor : state_) bytes += tensor.capacity();
+    if (bytes <= state_bytes_) return;
+    charge_.Add(bytes - state_bytes_);
+    state_bytes_ = bytes;
   }
 
   absl::Status EmitState(RecordList& out) {
@@ -123,6 +133,8 @@ class StateOrderOp final : public ReplayedOrder {
   CellCache cells_;
   Arena arena_;
   StateProgram::State state_;
+  MemoryCharge charge_;       // of the state
+  uint64_t state_bytes_ = 0;  // of which the charge is
   uint64_t path_ = 0;       // of the element that is looked at; 0: its place's
   uint64_t last_path_ = 0;  // the same of `last_`
   RecordRef last_;          // the element that was looked at last

@@ -22,6 +22,7 @@ uint64_t NextPart(uint64_t end) {
 void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
                          uint32_t blocks) {
   blocks_taken_.store(0, std::memory_order_relaxed);
+  charge_.Clear();
   if (of_tensor_.empty()) {
     for (size_t i = 0; i < tensors.size(); ++i) {
       of_tensor_.push_back(tensors[i].fixed() ? -1 : static_cast<int>(tensors_.size()));
@@ -33,6 +34,9 @@ void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const
 
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
                             const Column& column) {
+  uint64_t bytes = 0;
+  for (uint32_t row = 0; row < rows; ++row) bytes += column.row_size(static_cast<int>(row));
+  charge_.Add(bytes);
   return tensors_[of_tensor_[tensor]]->Put(block, first, rows, column);
 }
 

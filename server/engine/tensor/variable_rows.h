@@ -13,6 +13,7 @@
 
 #include "absl/types/span.h"
 #include "base/column.h"
+#include "base/memory_charge.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"
@@ -43,6 +44,7 @@ class VariableRows {
   void Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const;
 
  private:
+  MemoryCharge charge_;  // of the rows that are kept
   std::atomic<uint32_t> blocks_taken_{0};
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors
   std::vector<std::unique_ptr<JoinedTensor>> tensors_;

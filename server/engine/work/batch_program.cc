@@ -24,10 +24,10 @@ void FindResolved(const WorkNode& node, std::vector<BatchProgram::Resolved>* fou
 }  // namespace
 
 absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
-                                                  std::vector<std::string> stage_names) {
+                                                  absl::Span<const std::string> stage_names) {
   BatchProgram program;
   program.work_ = dataset.work.get();
-  program.stage_names_ = std::move(stage_names);
+  program.stage_names_ = stage_names;
   FindResolved(*dataset.work, &program.resolved_);
   program.width_ = dataset.width;
   program.form_ = dataset.batch;

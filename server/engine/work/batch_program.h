@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
@@ -21,10 +22,10 @@ class BatchProgram {
 
   // Of a dataset whose work must outlive it. InvalidArgument, with the feature's name, for what fits no batch.
   static absl::StatusOr<BatchProgram> Create(const Dataset& dataset,
-                                             std::vector<std::string> stage_names);
+                                             absl::Span<const std::string> stage_names);
 
   const WorkNode& work() const { return *work_; }
-  const std::vector<std::string>& stage_names() const { return stage_names_; }
+  absl::Span<const std::string> stage_names() const { return stage_names_; }
   // The sources whose references are resolved ahead of their use, and which of a row's references are theirs.
   struct Resolved {
     const ColumnLoader* loader;
@@ -64,7 +65,7 @@ class BatchProgram {
   RowLayout LayoutOf(const Dataset& dataset, size_t index) const;
 
   const WorkNode* work_ = nullptr;
-  std::vector<std::string> stage_names_;
+  absl::Span<const std::string> stage_names_;  // the plan's
   std::vector<Resolved> resolved_;
   uint32_t width_ = 0;
   BatchForm form_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "base/row_shape.h"
 #include "server/engine/tensor/pad_rows.h"
@@ -25,6 +26,17 @@ void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
 }  // namespace
 
 RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
+  // What no row's own code took for its own is the first one's.
+  try {
+    return RunRowsWithin(step, first, rows);
+  } catch (const MemoryLimitError& error) {
+    failed_stage_ = evaluator_.failed_stage();
+    failed_loading_ = false;
+    return {MemoryStatus(error), 0};
+  }
+}
+
+RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
   const std::vector<BatchTensor>& tensors = program_->tensors();
   Columns out(tensors.size());
@@ -97,7 +109,12 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
              step->slot.tensors[i] + rows * row_bytes);
   }
   if (!program.has_variable()) return;
-  RowStatus status = LayVariable(step, room);
+  RowStatus status;
+  try {
+    status = LayVariable(step, room);
+  } catch (const MemoryLimitError& error) {
+    status = {MemoryStatus(error), 0};
+  }
   if (status.ok()) return;
   step->failure = std::move(status.status);
   if (status.row < 0) return;
@@ -149,7 +166,13 @@ void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, i
                               bool loading) {
   step->failure_reason =
       absl::StrCat("stage ", program_->stage_names()[stage], ": ", status.message());
-  step->failure = WithRowAddress(absl::Status(status.code(), step->failure_reason), *step, row);
+  const absl::Status staged(status.code(), step->failure_reason);
+  step->failure = WithRowAddress(staged, *step, row);
+  // A row that takes too much is named also where it comes of no file.
+  if (absl::IsResourceExhausted(status) && step->failure == staged) {
+    step->failure = absl::Status(status.code(), absl::StrCat(staged.message(), " (row ", row,
+                                                             " of step ", step->info.step, ")"));
+  }
   step->failed_row = row;
   step->failed_loading = loading;
 }

@@ -33,6 +33,8 @@ class BlockRunner {
   // Up to the first row that fails, which is noted in the step.
   void RunToFailure(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
+  // The same, which may throw where there is no memory.
+  RowStatus RunRowsWithin(Step* step, uint32_t first, uint32_t rows);
 
   // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
   RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);

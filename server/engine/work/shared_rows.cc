@@ -139,7 +139,13 @@ bool SharedRows::Load(RowEvaluator& evaluator, const PrefixShare& share, RowRefe
       }
     }
     if (!made_.empty()) {
-      done = Make(evaluator, share, rows, cells);
+      try {
+        done = Make(evaluator, share, rows, cells);
+      } catch (...) {
+        // Others wait for what this one has begun.
+        elements_->Drop(absl::MakeSpan(rows_));
+        throw;
+      }
       computed += made_.size();
     } else if (is_open) {
       const uint64_t now = MonotonicNanos();

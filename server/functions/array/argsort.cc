@@ -4,12 +4,15 @@
 #include <numeric>
 #include <type_traits>
 
+#include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
 #include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
+
+constexpr uint64_t kComparisonWork = 8;  // as StopLook counts it
 
 // NaN is greater than every number.
 template <typename T>
@@ -50,12 +53,14 @@ class Argsort final : public RowKernel {
  private:
   template <typename T>
   static void Sort(const AxisView& view, const T* values, Arena& scratch, uint8_t* places) {
+    StopLook look;
     auto* const order = scratch.AllocateArray<int64_t>(static_cast<size_t>(view.size));
     for (int64_t o = 0; o < view.outer; ++o) {
       for (int64_t n = 0; n < view.inner; ++n) {
         const int64_t first = o * view.size * view.inner + n;
         std::iota(order, order + view.size, int64_t{0});
         std::stable_sort(order, order + view.size, [&](int64_t a, int64_t b) {
+          look.Did(kComparisonWork);
           return Less(values[first + a * view.inner], values[first + b * view.inner]);
         });
         for (int64_t i = 0; i < view.size; ++i) {

@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/number_types.h"
 #include "server/kernels/matrix.h"
@@ -26,6 +28,9 @@ const T* Read(DType dtype, const RowValue& value, Arena& scratch) {
   });
   return numbers;
 }
+
+// Between two looks for a stop: some milliseconds.
+constexpr size_t kProductsBetweenLooks = size_t{1} << 24;
 
 class MatMul final : public RowKernel {
  public:
@@ -66,7 +71,12 @@ class MatMul final : public RowKernel {
     const T* const left = Read<T>(x_, x, scratch);
     const T* const right = Read<T>(w_, w, scratch);
     auto* const to = reinterpret_cast<T*>(out.Reserve(rows * columns * sizeof(T)));
-    kernels::MultiplyMatrix(left, right, rows, inner, columns, to);
+    const size_t most = std::max<size_t>(1, kProductsBetweenLooks / (inner * columns));
+    for (size_t row = 0; row < rows; row += most) {
+      if (row > 0) CheckStop();
+      kernels::MultiplyMatrix(left + row * inner, right, std::min(most, rows - row), inner, columns,
+                              to + row * columns);
+    }
     for (size_t i = 0; i < rows * columns; ++i) {
       if (to[i] != to[i]) to[i] = -std::numeric_limits<T>::quiet_NaN();
     }

@@ -3,12 +3,17 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
 #include "server/expr/string_row.h"
 
 namespace penstock::expr {
 namespace {
+
+// A sort of so many looks for a stop meanwhile; one of fewer is over soon.
+constexpr size_t kStoppedFrom = size_t{1} << 20;
+constexpr uint64_t kComparisonWork = 8;  // as StopLook counts it
 
 // NaN is greater than every number.
 template <typename T>
@@ -31,6 +36,7 @@ class Sort final : public RowKernel {
     if (sets_shape_) out.SetShape(in.shape);
     const AxisView view(in.shape, axis_);
     uint8_t* const bytes = out.Reserve(in.bytes);
+    StopLook look;
     VisitNumber(dtype_, [&](auto type) {
       using T = decltype(type);
       const auto size = static_cast<size_t>(view.size);
@@ -41,7 +47,14 @@ class Sort final : public RowKernel {
           const size_t step = static_cast<size_t>(view.inner) * sizeof(T);
           for (size_t i = 0; i < size; ++i)
             std::memcpy(values + i, in.data + first + i * step, sizeof(T));
-          std::stable_sort(values, values + size, Less<T>);
+          if (size < kStoppedFrom) {
+            std::stable_sort(values, values + size, Less<T>);
+          } else {
+            std::stable_sort(values, values + size, [&](const T& a, const T& b) {
+              look.Did(kComparisonWork);
+              return Less(a, b);
+            });
+          }
           for (size_t i = 0; i < size; ++i)
             std::memcpy(bytes + first + i * step, values + i, sizeof(T));
         }
@@ -66,6 +79,7 @@ class SortStrings final : public RowKernel {
     const RowValue& in = arguments[0];
     if (sets_shape_) out.SetShape(in.shape);
     const AxisView view(in.shape, axis_);
+    StopLook look;
     const absl::Span<const absl::string_view> strings = StringsOf(in, scratch);
     auto* const sorted = scratch.AllocateArray<absl::string_view>(strings.size());
     auto* const along = scratch.AllocateArray<absl::string_view>(static_cast<size_t>(view.size));
@@ -74,7 +88,10 @@ class SortStrings final : public RowKernel {
         const int64_t first = o * view.size * view.inner + n;
         for (int64_t i = 0; i < view.size; ++i)
           along[i] = strings[static_cast<size_t>(first + i * view.inner)];
-        std::sort(along, along + view.size);
+        std::sort(along, along + view.size, [&](absl::string_view a, absl::string_view b) {
+          look.Did(kComparisonWork);
+          return a < b;
+        });
         for (int64_t i = 0; i < view.size; ++i) sorted[first + i * view.inner] = along[i];
       }
     }

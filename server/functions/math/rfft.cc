@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/number_types.h"
 
@@ -109,9 +110,11 @@ class Transform {
         out[m + k] = a - b;
       }
     } else {
+      StopLook look;
       for (int64_t k = 0; k < m; ++k) {
         for (int64_t r = 0; r < p; ++r) scratch[r] = out[r * m + k] * roots[r * k * stride];
         for (int64_t q = 0; q < p; ++q) {
+          look.Did(static_cast<uint64_t>(p));
           Complex sum = scratch[0];
           // The root that r * q turns of one p-th make.
           int64_t turn = 0;

@@ -14,6 +14,7 @@ constexpr absl::Duration kLongestDelay = absl::Minutes(1);
 }  // namespace
 
 Restorer::~Restorer() {
+  table_.OnTakenBack(nullptr);
   pool_.reset();
   for (const auto& [name, expected] : expected_) loop_.CancelTimer(expected.timer);
 }
@@ -36,6 +37,19 @@ absl::Status Restorer::Start(absl::Duration patience) {
                  untried_.size(), names.size(), absl::FormatDuration(patience), *untried_.begin());
   }
   return absl::OkStatus();
+}
+
+void Restorer::TakeBack(const std::string& name) {
+  if (expected_.contains(name)) return;
+  if (pool_ == nullptr) pool_ = std::make_unique<TaskPool>(1);
+  if (!pool_->status().ok()) {
+    spdlog::error("pipeline {} does not come back: {}", name, pool_->status().ToString());
+    pool_.reset();
+    return;
+  }
+  expected_[name] = {first_delay_, ""};
+  sessions_.ExpectLater(name);
+  Try(name);
 }
 
 void Restorer::Try(const std::string& name) {

@@ -29,11 +29,17 @@ class Restorer {
   // `first_delay`: between the first two tries of a pipeline; it doubles up to a minute.
   Restorer(EventLoop& loop, PipelineTable& table, Sessions& sessions,
            absl::Duration first_delay = absl::Seconds(1))
-      : loop_(loop), table_(table), sessions_(sessions), first_delay_(first_delay) {}
+      : loop_(loop), table_(table), sessions_(sessions), first_delay_(first_delay) {
+    table_.OnTakenBack(
+        [this](const std::string& name) { loop_.Post([this, name] { TakeBack(name); }); });
+  }
   ~Restorer();
 
   // Waits until each has been tried once, but no longer than `patience`: what the daemon is asked at first finds them there.
   absl::Status Start(absl::Duration patience);
+
+  // Brings back one that was set aside and is tried again.
+  void TakeBack(const std::string& name);
 
  private:
   struct Expected {

@@ -1,6 +1,7 @@
 #include "server/service/attach/spec_requests.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -96,6 +97,16 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
   *response.mutable_pipeline() = std::move(pipeline);
   response.set_explanation(std::move(explanation));
   return ToJson(response);
+}
+
+// Until the other side of the connection has gone.
+Unwanted WhileConnected(int socket) {
+  return [socket]() -> absl::Status {
+    pollfd look{socket, POLLRDHUP, 0};
+    if (poll(&look, 1, 0) <= 0 || (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0)
+      return absl::OkStatus();
+    return absl::CancelledError("the caller has gone");
+  };
 }
 
 }  // namespace
@@ -269,7 +280,7 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   absl::Status admitted = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, spec->name());
   if (!admitted.ok()) return admitted;
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
-  const auto checked = table_.Check(*spec);
+  const auto checked = table_.Check(*spec, WhileConnected(request.visitor.socket.get()));
   if (!checked.ok()) return checked.status();
   return ToJson(Describe(*checked), checked->plan->Explain());
 }
@@ -290,6 +301,7 @@ absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::Pip
   PipelineOptions options;
   options.cursor = cursor;
   options.owner = {"", request.visitor.who.uid, request.visitor.pid};
+  options.unwanted = WhileConnected(request.visitor.socket.get());
   const auto pipeline = table_.Create(
       spec, std::move(options),
       request.parsed.temporary ? PipelineTable::Life::kTemporary : PipelineTable::Life::kKept);

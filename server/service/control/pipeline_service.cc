@@ -7,6 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/utf8.h"
 #include "server/codec/wire.h"
 #include "server/engine/run/order_walk.h"
@@ -37,6 +39,57 @@ void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
   if (record.record_known) out->set_record(record.record);
   out->set_offset(record.offset);
   out->set_epoch(record.epoch);
+}
+
+// How long a look-up may go through a stream, and the check of a spec or the making of a pipeline through its files.
+constexpr absl::Duration kLookUpTime = absl::Minutes(10);
+constexpr absl::Duration kPlanTime = absl::Hours(1);
+
+// Until the caller has gone, or so much time has passed. The context must outlive the call that looks.
+Unwanted WhileCalled(const grpc::ServerContext* context, absl::Duration limit,
+                     const std::string& what) {
+  return [context, limit, what, end = absl::Now() + limit]() -> absl::Status {
+    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
+    if (absl::Now() < end) return absl::OkStatus();
+    return absl::DeadlineExceededError(
+        absl::StrCat(what, " took longer than ", absl::FormatDuration(limit)));
+  };
+}
+
+// The look-ups that run at a time, each on a thread that computes: others call as before meanwhile.
+constexpr size_t kMaxLookUps = 8;
+
+// For the length of a look-up; ResourceExhausted where too many run.
+class LookUpPlace {
+ public:
+  LookUpPlace(UserPlaces& places, const absl::StatusOr<Identity>& caller) : places_(places) {
+    if (!caller.ok()) {
+      status_ = caller.status();
+      return;
+    }
+    user_ = UserKey(*caller);
+    if (places_.Take(user_, kMaxLookUps)) return;
+    status_ = absl::ResourceExhaustedError(
+        absl::StrCat("too many look-ups at a time: at most ", kMaxLookUps,
+                     " run, and the last of them is for users who have none; try again later"));
+  }
+  ~LookUpPlace() {
+    if (status_.ok()) places_.GiveBack(user_);
+  }
+  LookUpPlace(const LookUpPlace&) = delete;
+  LookUpPlace& operator=(const LookUpPlace&) = delete;
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  UserPlaces& places_;
+  uint64_t user_ = 0;
+  absl::Status status_;
+};
+
+Unwanted WhileLookedUp(const grpc::ServerContext* context) {
+  return WhileCalled(context, kLookUpTime,
+                     "the look-up (begin nearer, at a later step or behind a cursor)");
 }
 
 }  // namespace
@@ -76,8 +129,17 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineServiceImpl::Get(
 }
 
 absl::Status PipelineServiceImpl::NotThere(const absl::Status& found) {
-  return WithReason(found,
-                    absl::IsUnavailable(found) ? "PIPELINE_RETURNING" : "PIPELINE_NOT_FOUND");
+  return WithReason(found, absl::IsUnavailable(found)          ? "PIPELINE_RETURNING"
+                           : absl::IsFailedPrecondition(found) ? "PIPELINE_SET_ASIDE"
+                                                               : "PIPELINE_NOT_FOUND");
+}
+
+std::optional<v1::Pipeline> PipelineServiceImpl::SetAside(const absl::Status& got,
+                                                          const std::string& name) const {
+  if (!absl::IsFailedPrecondition(got)) return std::nullopt;
+  std::map<std::string, v1::Pipeline> all = table_.SetAside();
+  const auto found = all.find(name);
+  return found == all.end() ? std::nullopt : std::optional(std::move(found->second));
 }
 
 absl::StatusOr<v1::PipelineSpec> PipelineServiceImpl::Resolve(const grpc::ServerContext* context,
@@ -102,6 +164,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
   options.owner = {"", creator->uid, creator->pid};
+  options.unwanted = WhileCalled(context, kPlanTime, "the creation");
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
                                 "request_id longer than limit: ", options.request_id.size(), " > ",
@@ -124,7 +187,7 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
                                                    v1::ValidatePipelineResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked = table_.Check(*spec);
+  const auto checked = table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"));
   if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
@@ -156,6 +219,7 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
     out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
     out.mutable_error()->set_message(ReadableUtf8(failure.message()));
   }
+  for (auto& [name, pipeline] : table_.SetAside()) all[name] = std::move(pipeline);
   for (const auto& pipeline : table_.List()) all[pipeline->name()] = pipeline->Describe();
   for (auto& [name, pipeline] : all) {
     // A page's token is the last name of the one before it.
@@ -175,6 +239,10 @@ grpc::Status PipelineServiceImpl::GetPipeline(grpc::ServerContext* context,
                                               const v1::GetPipelineRequest* request,
                                               v1::GetPipelineResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (std::optional<v1::Pipeline> aside = SetAside(pipeline.status(), request->name())) {
+    *response->mutable_pipeline() = *std::move(aside);
+    return grpc::Status::OK;
+  }
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   *response->mutable_pipeline() = (*pipeline)->Describe();
   return grpc::Status::OK;
@@ -204,9 +272,15 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
                                               v1::FindRecordsResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked = table_.Check(*spec);
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
+  const Unwanted unwanted = WhileLookedUp(context);
+  const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
-  const auto records = penstock::FindRecords(checked->plan, request->step(), request->row());
+  const auto records = table_.LookUp<std::vector<RecordPlace>>(
+      *spec, unwanted,
+      [plan = checked->plan, step = request->step(), row = request->row()](
+          const WalkLimits& limits) { return penstock::FindRecords(plan, step, row, limits); });
   if (!records.ok()) return ToGrpc(records.status());
   for (const RecordPlace& record : *records) FillPlace(record, response->add_records());
   return grpc::Status::OK;
@@ -217,9 +291,15 @@ grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
                                           v1::ShowRowResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked = table_.Check(*spec);
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
+  const Unwanted unwanted = WhileLookedUp(context);
+  const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
-  const auto shown = penstock::ShowRow(checked->plan, request->step(), request->row());
+  const auto shown = table_.LookUp<ShownRow>(
+      *spec, unwanted,
+      [plan = checked->plan, step = request->step(), row = request->row()](
+          const WalkLimits& limits) { return penstock::ShowRow(plan, step, row, limits); });
   if (!shown.ok()) return ToGrpc(shown.status());
   for (const RecordPlace& record : shown->records) FillPlace(record, response->add_records());
   for (const DrawLog::Draw& draw : shown->log.draws) {
@@ -245,11 +325,19 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
   constexpr uint64_t kDefaultSteps = 1'000'000;
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked = table_.Check(*spec);
+  const LookUpPlace place(look_ups_, Caller(context));
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
+  const Unwanted unwanted = WhileLookedUp(context);
+  const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
-  const auto row =
-      penstock::FindRow(checked->plan, request->file(), request->offset(), request->first_step(),
-                        request->steps() > 0 ? request->steps() : kDefaultSteps);
+  const auto row = table_.LookUp<RowPlace>(
+      *spec, unwanted,
+      [plan = checked->plan, file = request->file(), offset = request->offset(),
+       first = request->first_step(),
+       steps = request->steps() > 0 ? static_cast<uint64_t>(request->steps())
+                                    : kDefaultSteps](const WalkLimits& limits) {
+        return penstock::FindRow(plan, file, offset, first, steps, limits);
+      });
   if (!row.ok()) return ToGrpc(row.status());
   response->set_epoch(row->epoch);
   response->set_step(row->step);

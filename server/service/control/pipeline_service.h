@@ -123,6 +123,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // The pipeline that the caller has the right to; NotFound names those that it may see.
   absl::StatusOr<std::shared_ptr<Pipeline>> Get(const grpc::ServerContext* context, v1::Right right,
                                                 const std::string& name) const;
+  // The pipeline that Get() has refused since it is set aside; nothing where that was not the reason.
+  std::optional<v1::Pipeline> SetAside(const absl::Status& got, const std::string& name) const;
   // What PipelineTable::Find() says, with its reason.
   static absl::Status NotThere(const absl::Status& found);
   // Leaves out the names of other pipelines that the caller may not see.
@@ -135,7 +137,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const Gate gate_;
   const WhoIs who_is_;
   const std::function<void()> no_place_;
-  UserPlaces streams_;  // of those that go on telling
+  UserPlaces streams_;   // of those that go on telling
+  UserPlaces look_ups_;  // of those that go through a stream
 };
 
 }  // namespace penstock

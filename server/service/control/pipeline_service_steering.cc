@@ -174,6 +174,10 @@ grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
                                                  const v1::ResumePipelineRequest* request,
                                                  v1::ResumePipelineResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
+  if (SetAside(pipeline.status(), request->name())) {
+    // It comes back as after a restart, paused if it was.
+    return ToGrpc(table_.TakeBack(request->name()), request->name());
+  }
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   return ToGrpc((*pipeline)->Pause(false, response->mutable_notice()), request->name());
 }
@@ -288,6 +292,10 @@ grpc::Status PipelineServiceImpl::ExplainPipeline(grpc::ServerContext* context,
                                                   const v1::ExplainPipelineRequest* request,
                                                   v1::ExplainPipelineResponse* response) {
   const auto pipeline = Get(context, v1::RIGHT_READ, request->name());
+  if (const std::optional<v1::Pipeline> aside = SetAside(pipeline.status(), request->name())) {
+    response->add_sentences(aside->error().message());
+    return grpc::Status::OK;
+  }
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   for (std::string& sentence : Explain(monitor_.Stats(**pipeline)))
     response->add_sentences(std::move(sentence));

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/disk.h"
 #include "base/file.h"
 #include "base/local_file.h"
@@ -35,6 +36,7 @@
 #include "server/service/control/control_server.h"
 #include "server/service/daemon/watchdog.h"
 #include "server/service/http/http_server.h"
+#include "server/service/pipeline/death_notes.h"
 #include "server/service/pipeline/pipeline_table.h"
 #include "server/service/socket/access.h"
 #include "server/service/socket/event_loop.h"
@@ -266,6 +268,24 @@ absl::Status TakeDescriptors() {
       kLeast, ", and more for each consumer and pipeline (ulimit -n)"));
 }
 
+// Null where there is no journal, or no room for notes.
+std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
+  if (journal == nullptr) return nullptr;
+  absl::StatusOr<std::unique_ptr<DeathNotes>> notes =
+      DeathNotes::Open(journal->folder(), absl::ToUnixMillis(absl::Now()));
+  if (!notes.ok()) {
+    spdlog::warn("no pipeline will be set aside under which daemons die: {}",
+                 notes.status().ToString());
+    return nullptr;
+  }
+  (*notes)->NoteSignals();
+  if (const auto& last = (*notes)->last()) {
+    spdlog::error("the daemon before this one died under pipeline {}: {}", last->first,
+                  last->second.cause);
+  }
+  return *std::move(notes);
+}
+
 // Null where the daemon forgets.
 absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options) {
   if (options.state_directory.empty()) return std::unique_ptr<PipelineJournal>();
@@ -308,7 +328,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   Access access(settings);
   absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
   if (!journal.ok()) return journal.status();
+  const std::unique_ptr<DeathNotes> notes = OpenNotes(journal->get());
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
   table.SetMaps(MakeMaps(options.config.mapped_files()));

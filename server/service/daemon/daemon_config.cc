@@ -12,6 +12,7 @@
 #include "base/numa_node.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/service/pipeline/work_memory.h"
 #include "server/service/socket/tcp_address.h"
 #include "server/service/state/text_proto.h"
 #include "server/service/stream/read_deadline.h"
@@ -98,6 +99,11 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text;
 }
 
+absl::Status CheckWorkBytes(absl::string_view field, int64_t bytes) {
+  if (bytes == 0) return absl::OkStatus();
+  return CheckRange(field, bytes, WorkMemory::kLeastBytes, INT64_MAX);
+}
+
 }  // namespace
 
 absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
@@ -164,6 +170,9 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
       CheckRange("memory.max_pipeline_bytes", memory->max_pipeline_bytes(), 0, INT64_MAX));
   status.Update(CheckRange("memory.max_user_bytes", memory->max_user_bytes(), 0, INT64_MAX));
   status.Update(CheckRange("memory.max_process_bytes", memory->max_process_bytes(), 0, INT64_MAX));
+  status.Update(
+      CheckWorkBytes("memory.max_pipeline_work_bytes", memory->max_pipeline_work_bytes()));
+  status.Update(CheckWorkBytes("memory.max_work_bytes", memory->max_work_bytes()));
   status.Update(CheckRange("memory.idle_ms", memory->idle_ms(), 0, INT32_MAX));
   status.Update(CheckRange("shared_prefix.max_bytes", prefix->max_bytes(), 0, int64_t{1} << 46));
   status.Update(CheckRange("shared_prefix.min_element_us", prefix->min_element_us(), 0, 1'000'000));

@@ -35,6 +35,7 @@ bool IsOfPosition(const absl::Status& status) {
 absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spec,
                                                      const PipelineOptions& options,
                                                      FileSystem& files) {
+  const MemoryAccount::Scope charged(options.work_memory.get());
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, options.defaults, files);
@@ -71,10 +72,10 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
 absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpec& spec,
                                                            const PipelineOptions& options,
                                                            FileSystem& files) {
-  absl::StatusOr<Prepared> prepared =
-      Within<Prepared>({ReadDeadlineNs(spec, options.defaults), options.leftovers},
-                       absl::StrCat("the creation of pipeline ", spec.name()),
-                       [spec, options, &files] { return Prepare(spec, options, files); });
+  absl::StatusOr<Prepared> prepared = Within<Prepared>(
+      {ReadDeadlineNs(spec, options.defaults), options.leftovers, options.unwanted},
+      absl::StrCat("the creation of pipeline ", spec.name()),
+      [spec, options, &files] { return Prepare(spec, options, files); });
   if (!prepared.ok()) return prepared.status();
   const std::shared_ptr<Pipeline> pipeline = std::move(prepared->pipeline);
   if (options.returns) return pipeline;
@@ -137,6 +138,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.memory = std::make_shared<MemoryShare>(options_.memory, Limited(owner));
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
+  options.work_memory = options_.work_memory;
   options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
   options.read_deadline = read_deadline();
   {

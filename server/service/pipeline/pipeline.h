@@ -71,9 +71,13 @@ struct PipelineOptions {
   std::function<absl::Status(const KeptState& state)> write_state = nullptr;
   // Told of what is done to it; may be null.
   std::function<void(v1::Event event)> on_event = nullptr;
-  // Whose it is, and what its memory is taken from; null: there is no limit.
+  // Whose it is, and what its ring's memory is taken from; null: there is no limit.
   MemoryOwner owner = {};
   std::shared_ptr<MemoryBudget> memory = nullptr;
+  // What it computes and keeps is charged to; null: there is no limit.
+  std::shared_ptr<MemoryAccount> work_memory = nullptr;
+  // Says why nobody wants it any more, while it is being made; may be null. Not called afterwards.
+  Unwanted unwanted = nullptr;
   // Where it finds work that other pipelines do too; null: nowhere.
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   // What maps of its files are taken from; null: none are kept.
@@ -219,7 +223,7 @@ class Pipeline {
            FileSystem& files)
       : name_(checked.plan->spec().name()),
         checked_(std::move(checked)),
-        options_(options),
+        options_(WithoutCaller(options)),
         files_(files),
         timeline_(std::move(timeline)),
         workers_(checked_.workers),
@@ -232,6 +236,11 @@ class Pipeline {
         complete_groups_(options.state.complete_groups) {
     if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
     for (const v1::Change& change : timeline_.history()) TakeNumbers(change);
+  }
+  // What holds beyond the call that makes the pipeline.
+  static PipelineOptions WithoutCaller(PipelineOptions options) {
+    options.unwanted = nullptr;
+    return options;
   }
   // What Create() does before there is a stream, and what is to be kept until there is one.
   struct Prepared {

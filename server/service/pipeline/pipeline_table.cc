@@ -11,6 +11,14 @@
 #include "spdlog/spdlog.h"
 
 namespace penstock {
+namespace {
+
+std::string SetAsideMessage(const std::string& name, const std::string& why) {
+  return absl::StrCat("pipeline ", name, " is set aside: ", why, "; penstock resume ", name,
+                      " tries it again, penstock delete ", name, " deletes it");
+}
+
+}  // namespace
 
 PipelineTable::~PipelineTable() {
   Close(absl::UnavailableError("penstockd is stopping"));
@@ -60,7 +68,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
       }
       return absl::AlreadyExistsError(absl::StrCat(
           "a pipeline \"", spec.name(), "\" exists",
-          place.expected != nullptr ? ", though it has not come back yet" : "",
+          !place.set_aside.empty()    ? ", though it is set aside"
+          : place.expected != nullptr ? ", though it has not come back yet"
+                                      : "",
           "; delete it (penstock delete ", spec.name(), ") or give this one another --name"));
     }
     if (absl::Status room = CheckRoomFor(options); !room.ok()) return room;
@@ -77,11 +87,22 @@ std::vector<std::string> PipelineTable::ExpectKept() {
   if (journal_ == nullptr) return names;
   for (PipelineJournal::Entry& entry : journal_->Load()) {
     const std::string name = entry.spec.name();
-    std::lock_guard<std::mutex> lock(mutex_);
-    Place& place = places_[name];
-    place.expected = std::make_shared<const PipelineJournal::Entry>(std::move(entry));
-    place.turn = ++turn_;
-    names.push_back(name);
+    const std::optional<std::string> why =
+        notes_ == nullptr ? std::nullopt : notes_->SetAside(name);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      Place& place = places_[name];
+      place.expected = std::make_shared<const PipelineJournal::Entry>(std::move(entry));
+      place.set_aside = why.value_or("");
+      place.turn = ++turn_;
+    }
+    if (!why) {
+      names.push_back(name);
+      continue;
+    }
+    spdlog::error("pipeline {} is set aside: {}; penstock resume {} tries it again", name, *why,
+                  name);
+    events_.Publish(MakeEvent(name, v1::EVENT_KIND_SET_ASIDE, *why));
   }
   return names;
 }
@@ -92,7 +113,9 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto found = places_.find(name);
-    if (found == places_.end() || found->second.expected == nullptr) return NotFound(name, nullptr);
+    if (found == places_.end() || found->second.expected == nullptr ||
+        !found->second.set_aside.empty())
+      return NotFound(name, nullptr);
     entry = found->second.expected;
     turn = found->second.turn;
   }
@@ -111,9 +134,46 @@ std::map<std::string, absl::Status> PipelineTable::Returning() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::map<std::string, absl::Status> returning;
   for (const auto& [name, place] : places_) {
-    if (place.expected != nullptr) returning[name] = place.failure;
+    if (place.expected != nullptr && place.set_aside.empty()) returning[name] = place.failure;
   }
   return returning;
+}
+
+std::map<std::string, v1::Pipeline> PipelineTable::SetAside() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, v1::Pipeline> all;
+  for (const auto& [name, place] : places_) {
+    if (place.set_aside.empty()) continue;
+    v1::Pipeline& out = all[name];
+    out.set_name(name);
+    *out.mutable_spec() = place.expected->spec;
+    for (const v1::Change& change : place.expected->history) *out.add_history() = change;
+    out.set_state(v1::PIPELINE_STATE_SET_ASIDE);
+    out.mutable_error()->set_code(static_cast<int32_t>(absl::StatusCode::kFailedPrecondition));
+    out.mutable_error()->set_message(SetAsideMessage(name, place.set_aside));
+  }
+  return all;
+}
+
+void PipelineTable::OnTakenBack(std::function<void(const std::string& name)> bring_back) {
+  std::lock_guard<std::mutex> lock(bring_back_mutex_);
+  bring_back_ = std::move(bring_back);
+}
+
+absl::Status PipelineTable::TakeBack(const std::string& name) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = places_.find(name);
+    if (found == places_.end() || found->second.set_aside.empty())
+      return absl::NotFoundError(absl::StrCat("pipeline ", name, " is not set aside"));
+    found->second.set_aside.clear();
+    found->second.turn = ++turn_;
+  }
+  notes_->Forget(name);
+  spdlog::info("pipeline {} was set aside, and is tried again", name);
+  std::lock_guard<std::mutex> lock(bring_back_mutex_);
+  if (bring_back_ != nullptr) bring_back_(name);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
@@ -124,6 +184,10 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   options.prefixes = prefixes_;
   options.maps = maps_;
   options.owner.pipeline = spec.name();
+  absl::Status may_have = work_memory_.Check(spec);
+  if (may_have.ok())
+    options.work_memory =
+        work_memory_.AccountOf(spec, notes_ == nullptr ? nullptr : notes_->Enter(spec.name()));
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {
     options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
@@ -139,7 +203,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
-  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline = Pipeline::Create(spec, options, files_);
+  absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
+      may_have.ok() ? Pipeline::Create(spec, options, files_) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
     absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
@@ -207,11 +272,15 @@ absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
   return absl::ResourceExhaustedError(message);
 }
 
-absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec) const {
+absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec,
+                                                     const Unwanted& unwanted) const {
+  if (absl::Status may_have = work_memory_.Check(spec); !may_have.ok()) return may_have;
   absl::StatusOr<CheckedPipeline> checked =
-      Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_},
+      Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_, unwanted},
                               absl::StrCat("the check of pipeline ", spec.name()),
-                              [spec, defaults = defaults(), &files = files_] {
+                              [spec, defaults = defaults(), &files = files_,
+                               memory = work_memory_.AccountOf(spec, nullptr)] {
+                                const MemoryAccount::Scope charged(memory.get());
                                 return CheckPipeline(spec, defaults, files);
                               });
   if (!checked.ok()) return checked;
@@ -234,6 +303,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Find(const std::string&
   const Place& place = found->second;
   if (place.pipeline != nullptr) return place.pipeline;
   if (place.expected == nullptr) return NotFound(name, visible);
+  if (!place.set_aside.empty())
+    return absl::FailedPreconditionError(SetAsideMessage(name, place.set_aside));
   return absl::UnavailableError(absl::StrCat(
       "pipeline ", name, " has not come back yet since penstockd was started again: ",
       place.failure.ok()
@@ -301,6 +372,7 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
   }
   if (deleted.pipeline != nullptr)
     deleted.pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
+  if (notes_ != nullptr) notes_->Forget(name);
   spdlog::info("pipeline {} deleted", name);
   events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
   return absl::OkStatus();

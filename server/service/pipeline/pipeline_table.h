@@ -5,6 +5,9 @@
 // Limits:   kMaxPipelines, the last eighth of them for users who have created less than that.
 #pragma once
 
+#include <sys/resource.h>
+
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,13 +20,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/stop_flag.h"
 #include "io/file/shared_maps.h"
 #include "penstock/v1/pipeline.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "server/engine/run/order_walk.h"
+#include "server/service/pipeline/death_notes.h"
 #include "server/service/pipeline/pipeline.h"
+#include "server/service/pipeline/work_memory.h"
 #include "server/service/state/pipeline_journal.h"
 #include "server/service/stream/leftovers.h"
+#include "server/service/stream/within_deadline.h"
 #include "server/service/watch/event_log.h"
 
 namespace penstock {
@@ -31,6 +40,7 @@ namespace penstock {
 class PipelineTable {
  public:
   static constexpr size_t kMaxPipelines = 256;
+  static constexpr int kLookUpNice = 15;
 
   // How long a pipeline is meant to live.
   enum class Life {
@@ -47,7 +57,10 @@ class PipelineTable {
   void SetDefaults(const v1::WorkerDefaults& defaults);
 
   // For what is taken from now on.
-  void SetMemoryLimits(const v1::MemoryLimits& limits) { memory_->SetLimits(limits); }
+  void SetMemoryLimits(const v1::MemoryLimits& limits) {
+    memory_->SetLimits(limits);
+    work_memory_.SetLimits(limits);
+  }
 
   // Where pipelines that are created from now on find work that others do too.
   void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
@@ -72,7 +85,33 @@ class PipelineTable {
   absl::StatusOr<std::shared_ptr<Pipeline>> BringBack(const std::string& name);
   // Those that are expected, and why the last try failed.
   std::map<std::string, absl::Status> Returning() const;
-  absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec) const;
+
+  // Under which pipelines daemons kept dying: from now on those are set aside by ExpectKept(), and not expected. It must outlive the table.
+  void SetNotes(DeathNotes* notes) { notes_ = notes; }
+  // Those that are set aside, as they are described.
+  std::map<std::string, v1::Pipeline> SetAside() const;
+  // What brings back a pipeline that is set aside no more, on some other thread; null: nothing does.
+  void OnTakenBack(std::function<void(const std::string& name)> bring_back);
+  // It is expected again. NotFound where it is not set aside.
+  absl::Status TakeBack(const std::string& name);
+  // `unwanted`: says why nobody wants to know any more; may be null.
+  absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec,
+                                        const Unwanted& unwanted = nullptr) const;
+
+  // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it is not wanted any more.
+  template <typename Result>
+  absl::StatusOr<Result> LookUp(
+      const v1::PipelineSpec& spec, const Unwanted& unwanted,
+      std::function<absl::StatusOr<Result>(const WalkLimits& limits)> look_up) const {
+    const std::shared_ptr<MemoryAccount> memory = work_memory_.AccountOf(spec, nullptr);
+    return Within<Result>({0, leftovers_, unwanted}, absl::StrCat("a look-up in ", spec.name()),
+                          [memory, look_up = std::move(look_up)] {
+                            // Behind the workers of pipelines; of this thread alone.
+                            setpriority(PRIO_PROCESS, 0, kLookUpNice);
+                            const std::atomic<bool>* const stop = StopFlag::OfThisThread();
+                            return look_up(WalkLimits{stop, memory.get()});
+                          });
+  }
 
   // Whether somebody may hear that there is a pipeline of this name.
   using Visible = std::function<bool(const std::string& name)>;
@@ -101,6 +140,7 @@ class PipelineTable {
     std::shared_ptr<Pipeline> pipeline = nullptr;  // null while it is created, deleted or expected
     std::shared_ptr<const PipelineJournal::Entry> expected = nullptr;  // null where it is not
     absl::Status failure = absl::OkStatus();  // of the last try to bring it back
+    std::string set_aside = {};               // why it is not even tried; "": it is
     std::string request_id = {};              // of the request that took it; "": it had none
     uint64_t turn = 0;  // whoever took the place in another turn has no right to it
   };
@@ -117,10 +157,14 @@ class PipelineTable {
 
   FileSystem& files_;
   PipelineJournal* const journal_;
+  DeathNotes* notes_ = nullptr;  // constant once there are pipelines
   const std::shared_ptr<Leftovers> leftovers_ = std::make_shared<Leftovers>();
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  WorkMemory work_memory_;
   std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
   std::shared_ptr<SharedMaps> maps_;          // likewise
+  std::mutex bring_back_mutex_;
+  std::function<void(const std::string& name)> bring_back_;  // under bring_back_mutex_
   mutable EventLog events_;
   mutable std::mutex mutex_;
   v1::WorkerDefaults defaults_;          // under mutex_

@@ -52,6 +52,9 @@ class PipelineJournal {
 
   explicit PipelineJournal(std::unique_ptr<StateFolder> folder) : folder_(std::move(folder)) {}
 
+  // Where it writes, for others that keep something there.
+  const StateFolder& folder() const { return *folder_; }
+
   absl::Status Put(const Entry& entry) const;
   // An error where the pipeline would come back; then nothing is removed.
   absl::Status Remove(const std::string& name) const;

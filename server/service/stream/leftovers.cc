@@ -41,7 +41,10 @@ void Leftovers::Take(const std::string& what, std::thread thread, std::function<
 }
 
 void Leftovers::Add(Left left) {
-  spdlog::warn("{}: a read or a write hangs; what it uses is kept until it returns", left.what);
+  spdlog::warn(
+      "{}: a read or a write hangs, or something is computed to its end; what it uses is kept "
+      "until it returns",
+      left.what);
   std::lock_guard<std::mutex> lock(mutex_);
   left_.push_back(std::move(left));
 }
@@ -70,7 +73,7 @@ void Leftovers::Sweep() {
 void Leftovers::GiveBack(std::vector<Left>& ended) {
   for (Left& left : ended) {
     left.end();
-    spdlog::info("{}: what hung has returned; what it used is given back", left.what);
+    spdlog::info("{}: what was left behind has returned; what it used is given back", left.what);
     left = {};
     std::lock_guard<std::mutex> lock(mutex_);
     --giving_back_;

@@ -53,10 +53,11 @@ struct StreamOptions {
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
-  std::shared_ptr<SharedPrefixes> prefixes = nullptr;  // as ExecutorOptions has it
-  std::shared_ptr<SharedMaps> maps = nullptr;          // likewise
-  std::map<std::string, int64_t> read_ahead;           // as ExecutorOptions::read_ahead
-  int numa_node = kNoNumaNode;                         // as PipelineSpec::numa_node
+  std::shared_ptr<SharedPrefixes> prefixes = nullptr;    // as ExecutorOptions has it
+  std::shared_ptr<SharedMaps> maps = nullptr;            // likewise
+  std::shared_ptr<MemoryAccount> work_memory = nullptr;  // as ExecutorOptions::memory
+  std::map<std::string, int64_t> read_ahead;             // as ExecutorOptions::read_ahead
+  int numa_node = kNoNumaNode;                           // as PipelineSpec::numa_node
   // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
   std::function<void(const std::string& notice)> misplaced = nullptr;
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
@@ -139,6 +140,7 @@ class Stream {
         memory_(options.memory),
         prefixes_(options.prefixes),
         maps_(options.maps),
+        work_memory_(options.work_memory),
         sink_(std::move(sink)),
         placement_(std::move(placement)),
         workers_(options.workers),
@@ -182,6 +184,7 @@ class Stream {
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::shared_ptr<SharedMaps> maps_;
+  const std::shared_ptr<MemoryAccount> work_memory_;  // may be null
   // Shared with what is left behind.
   const std::shared_ptr<RingSink> sink_;
   const std::shared_ptr<Placement> placement_;  // never null

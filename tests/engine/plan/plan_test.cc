@@ -233,5 +233,44 @@ TEST_CASE("the inputs of a mixture stay what they are, whatever their weights be
         absl::StatusCode::kFailedPrecondition);
 }
 
+// Fault 35, of a spec that would take the stack or the memory to be planned.
+TEST_CASE("a spec has a limited number of stages, one inside of another, and parts in parts") {
+  const auto stages = [](const std::string& stage, int count) {
+    std::string text = "stage { range { stop: 3 } } ";
+    for (int i = 0; i < count; ++i) absl::StrAppend(&text, stage);
+    return text;
+  };
+  const auto refused = [](const std::string& spec) {
+    return std::string(PlanText(spec).status().message());
+  };
+  CHECK(PlanText(stages("stage { take { count: 2 } } ", 1023)).ok());
+  CHECK(refused(stages("stage { take { count: 2 } } ", 1024)) ==
+        "too many stages: limit 1024 with those inside of others, found 1025");
+  // Deep enough to use up a thread's stack, and with names that fill the memory.
+  CHECK(refused(stages("stage { shuffle { buffer_size: 2 seed: 1 } } ", 7000)) ==
+        "too many stages: limit 1024 with those inside of others, found 7001");
+  CHECK(PlanText(stages("stage { enumerate {} } ", 60)).ok());
+  CHECK(
+      refused(stages("stage { enumerate {} } ", 100)) ==
+      "stage enumerate_65: an element of parts in parts: limit 64 deep, found more; a map between "
+      "gives flat ones");
+  std::string nested = "stage { range { stop: 3 } } ", end;
+  for (int i = 0; i < 40; ++i) {
+    absl::StrAppend(&nested, "stage { flat_map { input { stage { range { stop: 2 } } ");
+    absl::StrAppend(&end, "} } } ");
+  }
+  const std::string why = refused(nested + end);
+  INFO(why);
+  CHECK(absl::StrContains(why, "stages inside of stages: limit 32 deep, found more"));
+}
+
+TEST_CASE("many maps in a row are computed as the same ones in few stages") {
+  std::string spec = "stage { range { stop: 5 } } ";
+  for (int i = 0; i < 100; ++i)
+    absl::StrAppend(&spec, "stage { map { out: 'value = value + 1' } } ");
+  absl::StrAppend(&spec, "stage { batch { batch_size: 5 } }");
+  CHECK(Int64s(RunText(spec)) == std::vector<int64_t>{100, 101, 102, 103, 104});
+}
+
 }  // namespace
 }  // namespace penstock::test

@@ -1,7 +1,9 @@
 #include "server/engine/run/order_walk.h"
 
+#include <atomic>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -348,6 +350,48 @@ TEST_CASE("a row that fails behind unbatch is told by where its batch begins, an
   CHECK(kept.status.ok());
   REQUIRE(kept.skipped.size() == 1);
   CHECK(absl::EndsWith(kept.skipped[0].message, in_batch));
+}
+
+// Fault 35, of a caller that has gone.
+TEST_CASE("a look-up ends when nobody wants it any more") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 60);
+  const auto plan =
+      PlanText(absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                            "' } } stage { parse_example { feature { key: 'n' int64 {} } } } stage "
+                            "{ filter { predicate: 'n % "
+                            "5 != 0' } } stage { batch { batch_size: 4 } } stage { repeat {} }"));
+  REQUIRE(plan.ok());
+  constexpr uint64_t kFar = uint64_t{1} << 40;
+  std::atomic<bool> stop{false};
+  const WalkLimits limits{&stop, nullptr};
+  std::atomic<bool> begun{false};
+  std::thread caller([&] {
+    while (!begun.load()) std::this_thread::yield();
+    stop.store(true);
+  });
+  begun.store(true);
+  CHECK(absl::IsCancelled(FindRow(*plan, "a", 1, 0, kFar, limits).status()));
+  caller.join();
+  CHECK(absl::IsCancelled(FindRecords(*plan, kFar, 0, limits).status()));
+  CHECK(absl::IsCancelled(ShowRow(*plan, kFar, 0, limits).status()));
+  stop.store(false);
+  CHECK(ShowRow(*plan, 3, 0, limits).ok());
+}
+
+TEST_CASE("a look-up has a limit of memory") {
+  MemoryAccount::Options options;
+  options.bytes_max = uint64_t{16} << 20;
+  const auto account = MemoryAccount::Create(std::move(options));
+  const auto plan = PlanText(
+      "stage { counter {} } stage { filter { predicate: 'value >= 0' } } stage { shuffle { "
+      "buffer_size: "
+      "2147483647 seed: 1 } } stage { batch { batch_size: 4 } }");
+  REQUIRE(plan.ok());
+  const absl::Status status = FindRecords(*plan, 5, 0, {nullptr, account.get()}).status();
+  INFO(status.ToString());
+  CHECK(absl::IsResourceExhausted(status));
+  CHECK(account->taken() == 0);
 }
 
 }  // namespace

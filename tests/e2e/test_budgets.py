@@ -1,0 +1,176 @@
+"""Fault 35: what a pipeline may take, and what becomes of one that ends daemons; calls that end with their callers."""
+
+import ctypes
+import os
+import signal
+import time
+
+import pytest
+
+from programs import Daemon, Penstock, eventually, process_fields
+from test_return import Supervised
+
+penstock = pytest.importorskip("penstock")
+
+GOOD = 'name: "good" workers: 1 stage { range { stop: 1000000000 } } stage { batch { batch_size: 2 } }'
+DOUBLING = ('name: "doubling" stage { range { stop: 5 } } stage { map { let: "s0 = as_string(value)" '
+            + "".join(f'let: "s{i + 1} = s{i} + s{i}" ' for i in range(60))
+            + 'out: "n = string_length(s60)" } } stage { batch { batch_size: 1 } }')
+
+
+def spec(folder, text, name):
+    (folder / f"{name}.textproto").write_text(text)
+    return f"{name}.textproto"
+
+
+def is_set_aside(command):
+    return any(line.split()[1:2] == ["set_aside"] for line in command("list").out.splitlines())
+
+
+def processor_seconds(pid):
+    fields = process_fields(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_quiet(pid):
+    """Whether a process that has nothing to do uses less than a tenth of a processor for a moment."""
+    before, begin = processor_seconds(pid), time.monotonic()
+    while time.monotonic() < begin + 0.5:
+        time.sleep(0.05)
+    return processor_seconds(pid) - before < 0.1 * (time.monotonic() - begin)
+
+
+def worker_threads(pid):
+    found = []
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm") as name:
+            if name.read().startswith("worker"):
+                found.append(int(thread))
+    return sorted(found)
+
+
+def fault(pid, thread):
+    """What a fault in that thread does."""
+    assert ctypes.CDLL(None).syscall(234, pid, thread, signal.SIGSEGV) == 0  # tgkill
+
+
+def test_a_pipeline_that_would_take_all_memory_fails_and_the_others_go_on(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    assert command("create", spec(tmp_path, GOOD, "good")).code == 0
+    loader = penstock.attach("good", daemon.socket, timeout=30)
+    next(loader)
+    text = DOUBLING.replace('"doubling" ', '"doubling" max_work_bytes: 67108864 ')
+    assert command("create", spec(tmp_path, text, "doubling")).code == 0
+    with pytest.raises(penstock.Error, match=r"stage map: .*pipeline doubling takes more memory than the limit: .* > "
+                                             r"64\.0 MiB \(max_work_bytes of its spec\)"):
+        next(penstock.attach("doubling", daemon.socket, timeout=30))
+    for _ in range(5):
+        next(loader)
+    assert "failed" in command("list").out
+
+
+def test_a_pipeline_under_which_daemons_die_is_set_aside(tmp_path):
+    supervised = Supervised(tmp_path)
+    try:
+        command = Penstock(tmp_path, supervised.socket)
+        assert command("create", spec(tmp_path, GOOD, "good")).code == 0
+        loader = penstock.attach("good", supervised.socket, timeout=30, reconnect=60)
+        next(loader)
+        bad = GOOD.replace('"good"', '"bad"').replace("workers: 1", "workers: 3")
+        assert command("create", spec(tmp_path, bad, "bad")).code == 0
+        for death in range(3):
+            victim = penstock.attach("bad", supervised.socket, timeout=60)
+            next(victim)
+            child = supervised.child
+            # All workers of the one that has three: of four, the first thread or the last is the other's.
+            eventually(lambda: len(worker_threads(child)) == 4)
+            threads = worker_threads(child)
+            fault(child, threads[1])
+            eventually(lambda: supervised.child not in (None, child) and supervised.listens)
+            next(loader)
+        eventually(lambda: is_set_aside(command))
+        assert [line.split()[1] for line in command("list").out.splitlines() if line.startswith("good")] == ["running"]
+        for asked in ("get", "explain"):
+            shown = command(asked, "bad")
+            assert shown.code == 0, shown
+            assert "bad is set aside: 3 daemons died under it" in shown.out, shown
+        with pytest.raises(penstock.Error, match="penstock resume bad tries it again"):
+            penstock.attach("bad", supervised.socket, timeout=5)
+        for _ in range(5):
+            next(loader)
+        assert command("resume", "bad").code == 0
+        eventually(lambda: not is_set_aside(command))
+        next(penstock.attach("bad", supervised.socket, timeout=30))
+    finally:
+        supervised.stop()
+
+
+def test_one_that_is_set_aside_can_be_deleted(tmp_path):
+    supervised = Supervised(tmp_path)
+    try:
+        command = Penstock(tmp_path, supervised.socket)
+        assert command("create", spec(tmp_path, GOOD, "good")).code == 0
+        for _ in range(3):
+            next(penstock.attach("good", supervised.socket, timeout=60))
+            child = supervised.child
+            fault(child, worker_threads(child)[0])
+            eventually(lambda: supervised.child not in (None, child) and supervised.listens)
+        eventually(lambda: is_set_aside(command))
+        assert "is set aside" in command("create", "good.textproto").err
+        assert command("delete", "good").code == 0
+        assert command("create", "good.textproto").code == 0
+        next(penstock.attach("good", supervised.socket, timeout=60))
+    finally:
+        supervised.stop()
+
+
+def test_a_daemon_that_somebody_kills_sets_nothing_aside(tmp_path):
+    supervised = Supervised(tmp_path)
+    try:
+        command = Penstock(tmp_path, supervised.socket)
+        assert command("create", spec(tmp_path, GOOD, "good")).code == 0
+        for _ in range(4):
+            next(penstock.attach("good", supervised.socket, timeout=60))
+            supervised.kill()
+            eventually(lambda: supervised.listens)
+        next(penstock.attach("good", supervised.socket, timeout=60))
+    finally:
+        supervised.stop()
+
+
+def test_look_ups_end_with_their_callers(tmp_path, daemon, counter):
+    command = Penstock(tmp_path, daemon.socket)
+    counter(more='stage { filter { predicate: "sum(n) >= 0" } } stage { repeat {} }')
+    far = str(2**40)
+    for words in (["when", "counter.textproto", "--file", "counter.tfrecord", "--offset", "0", "--from-step", far],
+                  ["where", "counter.textproto", "--step", str(2**31 - 1), "--row", "1"],
+                  ["run", "counter.textproto", "--step", str(2**31 - 1), "--row", "1"]):
+        callers = [command.start(*words) for _ in range(3)]
+        eventually(lambda: processor_seconds(daemon.pid) > 0 and not is_quiet(daemon.pid))
+        for caller in callers:
+            caller.kill()
+            caller.communicate()
+        eventually(lambda: is_quiet(daemon.pid))
+
+
+def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    # The square of a large prime number of products: a row takes many minutes.
+    text = ('name: "long" stage { counter {} } stage { map { let: "x = float64(arange(1000003)) + value" '
+            'out: "m = sum(rfft(x))" } } stage { batch { batch_size: 2 } }')
+    assert command("create", spec(tmp_path, text, "long")).code == 0
+    eventually(lambda: not is_quiet(daemon.pid))
+    assert command("delete", "long").code == 0
+    eventually(lambda: is_quiet(daemon.pid))
+
+
+@pytest.mark.parametrize("stage, count, why", [
+    ("stage{shuffle{buffer_size:2 seed:1}}", 7000, "too many stages: limit 1024"),
+    ("stage{enumerate{}}", 2000, "too many stages: limit 1024"),
+    ("stage{enumerate{}}", 1000, "parts in parts: limit 64 deep"),
+])
+def test_specs_of_too_many_stages_are_refused(tmp_path, penstock_command, stage, count, why):
+    many = spec(tmp_path, 'name: "x" stage{range{stop:3}}' + stage * count, "x")
+    result = penstock_command("validate", many)
+    assert result.code != 0, result
+    assert why in result.err

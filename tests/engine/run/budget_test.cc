@@ -1,0 +1,170 @@
+// Fault 35: what a pipeline computes and keeps has a limit. Whatever grows ends the stream with an error that names it, and not the process.
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
+#include "tests/support/catch.h"
+#include "tests/support/pipeline.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
+
+namespace penstock::test {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::shared_ptr<MemoryAccount> Account(uint64_t bytes_max) {
+  MemoryAccount::Options options;
+  options.name = "pipeline p";
+  options.bytes_max = bytes_max;
+  options.limit = "the limit";
+  options.memory_bytes = 4 * bytes_max;
+  return MemoryAccount::Create(std::move(options));
+}
+
+RunResult RunWithin(MemoryAccount& account, const std::string& spec,
+                    const RunOptions& options = {}) {
+  const MemoryAccount::Scope charged(&account);
+  return RunText(spec, options);
+}
+
+std::string DoublingLets(int count) {
+  std::string lets = "let: 's0 = as_string(value) ' ";
+  for (int i = 0; i < count; ++i)
+    absl::StrAppend(&lets, "let: 's", i + 1, " = s", i, " + s", i, "' ");
+  return lets;
+}
+
+TEST_CASE("whatever grows without end meets the limit, with the stage") {
+  const std::string kBatch = "stage { batch { batch_size: 4 } }";
+  const struct {
+    std::string what, stages, stage;
+  } cases[] = {
+      {"rows that double",
+       absl::StrCat("stage { range { stop: 5 } } stage { map { ", DoublingLets(60),
+                    " out: 'n = string_length(s60)' } } ", kBatch),
+       "stage map: "},
+      {"rows that double in front of a filter",
+       absl::StrCat("stage { range { stop: 5 } } stage { map { ", DoublingLets(60),
+                    " out: 'n = string_length(s60)' } } stage { filter { predicate: 'n > 0' } } ",
+                    kBatch),
+       "stage map: "},
+      {"a state that doubles",
+       absl::StrCat("stage { range { stop: 1000 } } stage { scan { initial_state { name: 's' "
+                    "string_value: 'x' } state: 's = s + s' out: 'n = string_length(s)' } } ",
+                    kBatch),
+       "stage scan: "},
+      {"a row of many known elements",
+       absl::StrCat("stage { range { stop: 5 } } stage { map { let: 'v = arange(16777216) + value' "
+                    "out: 'm = sum(v)' } } ",
+                    kBatch),
+       "stage map: "},
+      {"groups of ever new keys",
+       "stage { counter {} } stage { group_by_window { key: 'value' window_size: 2 input { stage { "
+       "batch { batch_size: 2 } } } } }",
+       "stage group_by_window: "},
+      {"a group that is never full",
+       "stage { counter {} } stage { group_by_window { key: 'value * 0' window_size: 1099511627776 "
+       "input { stage { batch { batch_size: 2 } } } } }",
+       "stage group_by_window: "},
+      {"a window of many elements",
+       "stage { counter {} } stage { window { size: 1073741824 input { stage { batch { batch_size: "
+       "2 "
+       "} } } } }",
+       "stage window: "},
+      {"a shuffle behind a filter",
+       absl::StrCat("stage { counter {} } stage { filter { predicate: 'value >= 0' } } stage { "
+                    "shuffle { buffer_size: 2147483647 seed: 1 } } ",
+                    kBatch),
+       ""},
+      {"different values", absl::StrCat("stage { counter {} } stage { unique {} } ", kBatch), ""},
+      {"a row of many elements that become rows",
+       absl::StrCat(
+           "stage { range { stop: 5 } } stage { map { out: 'v = arange(4194304)' } } stage { "
+           "unbatch {} } ",
+           kBatch),
+       ""},
+  };
+  for (const auto& one : cases) {
+    for (const int workers : {1, 3}) {
+      INFO(one.what << ", " << workers << " workers");
+      const auto account = Account(32 * kMiB);
+      const RunResult result =
+          RunWithin(*account, one.stages, {.workers = workers, .max_steps = 100'000'000});
+      CHECK(result.finished);
+      INFO(result.status.ToString());
+      CHECK(absl::IsResourceExhausted(result.status));
+      CHECK(absl::StrContains(result.status.message(),
+                              "pipeline p takes more memory than the limit"));
+      CHECK(absl::StrContains(result.status.message(), "> 32.0 MiB (the limit)"));
+      CHECK(absl::StartsWith(result.status.message(), one.stage.empty() ? "stage " : one.stage));
+      CHECK(account->taken() == 0);
+    }
+  }
+}
+
+TEST_CASE("a row that takes too much is named") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 60);
+  const std::string source = absl::StrCat(
+      "stage { tfrecord { files: '", folder / "a",
+      "' } } stage { parse_example { feature { key: 'n' int64 {} } } } stage { map { ");
+  std::string lets = "let: 's0 = as_string(n) ' ";
+  for (int i = 0; i < 40; ++i) absl::StrAppend(&lets, "let: 's", i + 1, " = s", i, " + s", i, "' ");
+  const RunResult of_file = RunWithin(
+      *Account(16 * kMiB),
+      absl::StrCat(source, lets,
+                   " out: 'l = string_length(s40)' } } stage { batch { batch_size: 8 } }"));
+  INFO(of_file.status.ToString());
+  CHECK(absl::StrContains(of_file.status.message(), "record 0"));
+  const RunResult of_none = RunWithin(
+      *Account(16 * kMiB),
+      absl::StrCat("stage { range { stop: 5 } } stage { map { ", DoublingLets(40),
+                   " out: 'l = string_length(s40)' } } stage { batch { batch_size: 8 } }"));
+  INFO(of_none.status.ToString());
+  CHECK(absl::EndsWith(of_none.status.message(), "(row 0 of step 0)"));
+}
+
+TEST_CASE("a cache keeps what the limit leaves room for, and the rest is computed again") {
+  const std::string spec =
+      "stage { range { stop: 8000 } } stage { map { out: 'v = arange(1000) + value' } } stage { "
+      "cache "
+      "{} } stage { map { out: 'm = sum(v)' } } stage { batch { batch_size: 50 } } stage { repeat "
+      "{ "
+      "count: 3 } }";
+  const RunResult whole = RunText(spec);
+  REQUIRE(whole.batches.size() == 480);
+  const auto account = Account(64 * kMiB);
+  const RunResult within = RunWithin(*account, spec);
+  INFO(within.status.ToString());
+  CHECK(within.status.ok());
+  CHECK(within.batches == whole.batches);
+  const auto cache = std::find_if(within.stats.stages.begin(), within.stats.stages.end(),
+                                  [](const StageStats& stage) { return stage.name == "cache"; });
+  REQUIRE(cache != within.stats.stages.end());
+  CHECK(cache->kept.state == "full");
+  CHECK(cache->kept.elements > 100);
+  CHECK(cache->kept.elements < 8000);
+}
+
+TEST_CASE("within the limit nothing differs") {
+  ScratchFolder folder;
+  for (int shard = 0; shard < 3; ++shard)
+    WriteShard(folder / absl::StrCat(shard), 1000 * shard, 500);
+  const std::string spec = absl::StrCat("stage { tfrecord { files: '", folder / "?",
+                                        "' cycle_length: 3 } } stage { shuffle { buffer_size: 300 "
+                                        "seed: 9 } } stage { parse_example { "
+                                        "feature { key: 'n' int64 {} } } } stage { filter { "
+                                        "predicate: 'n % 7 != 0' } } stage { shuffle "
+                                        "{ buffer_size: 100 seed: 2 } } stage { batch { "
+                                        "batch_size: 20 } } stage { repeat { count: 2 } }");
+  const RunResult free = RunText(spec);
+  const auto account = Account(64 * kMiB);
+  CHECK(RunWithin(*account, spec).batches == free.batches);
+  CHECK(account->taken() == 0);
+}
+
+}  // namespace
+}  // namespace penstock::test
