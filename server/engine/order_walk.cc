@@ -194,7 +194,6 @@ class OrderWalk {
   }
 
   void RunSegment(SegmentTask* task) {
-    if (task->errand != nullptr) return segment_runner_.Run(task);
     const Segment& segment = *task->segment;
     std::vector<Origins> rows;
     for (size_t first = 0; first < task->records.size(); first += segment.width) {

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "server/engine/cursor.h"
+#include "server/engine/errands.h"
 #include "server/engine/event.h"
 #include "server/engine/front.h"
 #include "server/engine/plan_impl.h"
@@ -44,6 +45,7 @@ class StepAssembler {
     RecordStore& store;
     ReadQueue& reads;
     SegmentQueue& segments;
+    Errands& errands;
     DamageLog& damage;
     KeptGauge* gauges;  // one a stage
     const std::atomic<bool>& stop;
@@ -98,7 +100,7 @@ class StepAssembler {
   void FinishStep();
   // The pass limit is where the step that would be assembled next begins.
   void EndPass();
-  bool HasRequests() const { return !reads_.empty() || !segments_.empty(); }
+  bool HasRequests() const { return !reads_.empty() || !segments_.empty() || !errands_.empty(); }
 
   // Constant after construction.
   const PlanImpl& plan_;
@@ -108,6 +110,7 @@ class StepAssembler {
   // Own synchronisation.
   ReadQueue& reads_;
   SegmentQueue& segments_;
+  Errands& errands_;
   const std::atomic<bool>& stop_;
   StepTable& steps_;
   Event& work_;
