@@ -1,10 +1,11 @@
 // The right, and the duty, to say once that something which was begun is over.
 //
-// Who begins work that another thread or process does hands its Completion on with it. Whoever has it last calls End(). One that is dropped
-// says Internal, so that nobody waits for ever.
+// Who begins work that another thread or process does hands its Completion on with it. Whoever has
+// it last calls End(). One that is dropped says Internal, so that nobody waits for ever.
 //
 // Threads:  one thread has it at a time; End() from any thread. OnCancel() before it is handed on.
-// Owns:     nothing: the sink belongs to who made the completion, and lives until End() has returned.
+// Owns:     nothing: the sink belongs to who made the completion, and lives until End() has
+//           returned.
 #pragma once
 
 #include <functional>
@@ -41,8 +42,9 @@ class Completion {
     std::exchange(sink_, nullptr)->End(std::move(status));
   }
 
-  // `cancel` is called at most once, from another thread, when nobody wants the result any more. End() is to follow soon then, with any
-  // status. It may be called until after End(), so it owns what it touches.
+  // `cancel` is called at most once, from another thread, when nobody wants the result any more.
+  // End() is to follow soon then, with any status. It may be called until after End(), so it owns
+  // what it touches.
   void OnCancel(std::function<void()> cancel) { sink_->OnCancel(std::move(cancel)); }
 
  private:

@@ -1,11 +1,15 @@
-// Blocks of steps, and tasks of segments, that a worker has begun and that go on when others have computed some of their rows (rows_away.h).
+// Blocks of steps, and tasks of segments, that a worker has begun and that go on when others have
+// computed some of their rows (rows_away.h).
 //
 //     AwayBlock    one of them, with all that its work needs
 //     AwayBlocks   those of one executor: where a worker takes one for a task, and where it finds those that are back
 //
-// Threads:  an AwayBlock belongs to the worker that has it, else to whoever computes its rows; an AwayBlocks is safe from any thread.
-// Owns:     an AwayBlock its evaluator, with the rows' memory, which no worker's own is; an AwayBlocks all of them, for the next tasks.
-// Limits:   as many as have been away at a time: the blocks of the steps that have slots, and what segments have ahead.
+// Threads:  an AwayBlock belongs to the worker that has it, else to whoever computes its rows; an
+//           AwayBlocks is safe from any thread.
+// Owns:     an AwayBlock its evaluator, with the rows' memory, which no worker's own is; an
+//           AwayBlocks all of them, for the next tasks.
+// Limits:   as many as have been away at a time: the blocks of the steps that have slots, and what
+//           segments have ahead.
 #pragma once
 
 #include <memory>
@@ -33,7 +37,8 @@ class AwayBlock final : public AwayTask {
   std::optional<BlockTask> block;
   SegmentTask* segment = nullptr;
 
-  // By a worker, whose clock is charged. They go on with the task; false when it has left again, and nothing here is the worker's any more.
+  // By a worker, whose clock is charged. They go on with the task; false when it has left again,
+  // and nothing here is the worker's any more.
   bool RunBlock(const BatchProgram& program, absl::Span<const WorkNode* const> nodes,
                 uint32_t grain_rows, AwayTasks& away, StageClock& clock);
   bool RunSegment(absl::Span<const WorkNode* const> nodes, AwayTasks& away, StageClock& clock);

@@ -1,5 +1,5 @@
-// Tasks that are away: a worker has begun them, and somebody else ends them. That may be a disk's thread, a network's, or another process.
-// No worker waits for one meanwhile.
+// Tasks that are away: a worker has begun them, and somebody else ends them. That may be a disk's
+// thread, a network's, or another process. No worker waits for one meanwhile.
 //
 //     queue ──Pop()──► worker ──Leave()──► away ──Completion::End()──► AwayTask::Ended(): in a queue again, or done
 //
@@ -7,9 +7,11 @@
 //     AwayTasks    those of one executor
 //
 // Threads:  safe from any thread; Wait() by who stops the executor.
-// Owns:     the marks of those that are away; no task. A task, and all that it refers to, lives until it has ended.
+// Owns:     the marks of those that are away; no task. A task, and all that it refers to, lives
+//           until it has ended.
 // Limits:   those of who begins tasks: slots, and what segments and files have ahead.
-// Cost:     a lock and an allocation for each time that a task goes away; nothing for tasks that do not.
+// Cost:     a lock and an allocation for each time that a task goes away; nothing for tasks that do
+//           not.
 #pragma once
 
 #include <atomic>
@@ -36,8 +38,9 @@ class AwayTask {
  public:
   virtual ~AwayTask() = default;
 
-  // It is back, on the thread that ended it: goes where a worker or the front finds it. From then on it is theirs, and may leave again at
-  // once. Short, and without a lock that anybody holds for long.
+  // It is back, on the thread that ended it: goes where a worker or the front finds it. From then
+  // on it is theirs, and may leave again at once. Short, and without a lock that anybody holds for
+  // long.
   virtual void Ended(absl::Status status) = 0;
 };
 
@@ -52,7 +55,8 @@ struct AwayCall {
 
 class AwayTasks {
  public:
-  // Workers sleep at `work`; they are woken for each task that comes back. `stages`: how many there are to be charged.
+  // Workers sleep at `work`; they are woken for each task that comes back. `stages`: how many there
+  // are to be charged.
   AwayTasks(Event& work, size_t stages);
   // Waits until none is away.
   ~AwayTasks();
@@ -64,8 +68,9 @@ class AwayTasks {
 
   // Nobody wants what is away any more, nor what leaves from now on: tells all who do it.
   void Cancel();
-  // Until none is away. False once all that are left have taken as long as a call that hangs (calls_under_way.h), or, where they read,
-  // `hung_read_ns`; those that can be cancelled, since they were.
+  // Until none is away. False once all that are left have taken as long as a call that hangs
+  // (calls_under_way.h), or, where they read, `hung_read_ns`; those that can be cancelled, since
+  // they were.
   bool WaitForAll(uint64_t hung_read_ns);
   // The same however long that takes.
   void WaitForAll();

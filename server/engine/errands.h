@@ -1,12 +1,13 @@
-// Work that an order op has for others than the front, and that makes no elements: a block of a file that is to be written, the end of one,
-// an index.
+// Work that an order op has for others than the front, and that makes no elements: a block of a
+// file that is to be written, the end of one, an index.
 //
 //     Errand    one of them; its op's
-//     Errands   those of one executor that no worker has begun, and threads for what waits for a disk, or goes through a whole file
+//     Errands   those of one executor that no worker has begun, and threads for what waits
 //
 // Threads:  Push() by the front; Pop() and Begin() by any worker; everything else from any thread.
 // Owns:     its threads; no errand. An errand lives until it is done.
-// Limits:   kThreads threads, which begin when they are needed; the errands of the ops that have some.
+// Limits:   kThreads threads, which begin when they are needed; the errands of the ops that have
+//           some.
 // Cost:     two locks an errand: its work should take much longer.
 #pragma once
 
@@ -77,7 +78,8 @@ class Errands {
     errand->Begin(away_.Leave(errand, {.kind = errand->kind(), .stage = errand->stage()}));
   }
 
-  // Does it on one of its threads, so that no worker waits. Where the system has no thread, or none is wanted, the caller does it.
+  // Does it on one of its threads, so that no worker waits. Where the system has no thread, or none
+  // is wanted, the caller does it.
   void Do(absl::AnyInvocable<void()> work);
   // From now on the caller does it: for who decides what happens when.
   void DoInPlace() { in_place_ = true; }

@@ -1,4 +1,5 @@
-// Reads whose bytes another machine has: nobody waits for them in a worker, and they come back in whatever order they arrive.
+// Reads whose bytes another machine has: nobody waits for them in a worker, and they come back in
+// whatever order they arrive.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -26,7 +27,8 @@
 namespace penstock::test {
 namespace {
 
-// The machine's files, as if they were elsewhere: what was not fetched is not there. A thread has the ranges arrive, in an order that it draws.
+// The machine's files, as if they were elsewhere: what was not fetched is not there. A thread has
+// the ranges arrive, in an order that it draws.
 class FarFiles final : public FileSystem {
  public:
   explicit FarFiles(uint64_t seed = 1) : dice_(seed), network_([this] { Run(); }) {}
@@ -192,6 +194,7 @@ TEST_CASE("one worker has several files fetched at a time") {
   const RunResult result = RunPlan(*plan, {.workers = 1});
   CHECK(result.status.ok());
   CHECK(Int64s(result).size() == 2000);
+  CHECK(files.fetched() >= 4);
 }
 
 TEST_CASE("bytes that cannot be had are the stream's error, behind the steps in front of it") {

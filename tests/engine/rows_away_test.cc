@@ -1,4 +1,5 @@
-// Rows that others compute: the same bytes, errors and lists as where the workers do, no worker that waits, and ends that come in time.
+// Rows that others compute: the same bytes, errors and lists as where the workers do, no worker
+// that waits, and ends that come in time.
 #include "server/engine/rows_away.h"
 
 #include <algorithm>
@@ -149,7 +150,8 @@ class OpElsewhere final : public AwayWorkOp {
   const std::function<Fate()> fate_;
 };
 
-// Has `elsewhere` do the work of the ops of stages of that kind, also in front of segments. Returns how many there are.
+// Has `elsewhere` do the work of the ops of stages of that kind, also in front of segments. Returns
+// how many there are.
 int SendAway(WorkNode& node, const std::vector<int>& stages, Elsewhere& elsewhere,
              const std::function<Fate()>& fate) {
   int sent = 0;
