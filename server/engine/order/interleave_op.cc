@@ -91,9 +91,10 @@ class InterleaveOp final : public ChainedOrderOp {
   // input may have any number of them in front of it.
   struct Seek {
     InterleaveState state;
-    RecordList elements;  // of the input, whose datasets the places of the cycle hold
-    bool over = false;    // the input has no more elements
-    std::unique_ptr<Nested> counted;
+    RecordList elements;              // of the input, whose datasets the places of the cycle hold
+    bool over = false;                // the input has no more elements
+    std::unique_ptr<Nested> counted;  // of the element in dropped_
+    bool is_counting = false;         // others are coming by its length
   };
 
   Pulled TakeElements(uint64_t count, RecordList& out, uint64_t* pulled) {
@@ -211,19 +212,23 @@ class InterleaveOp final : public ChainedOrderOp {
       seek_->elements.resize(cycle_.size());
     }
     InterleaveState& state = seek_->state;
-    while (!TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
+    while (seek_->is_counting || !TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
       if (context_.interrupted()) return Pulled::kBlocked;
-      dropped_.clear();
-      const Pulled result = PullElement(dropped_);
-      if (result == Pulled::kEnd) {
-        seek_->over = true;
-        continue;
+      if (!seek_->is_counting) {
+        dropped_.clear();
+        const Pulled result = PullElement(dropped_);
+        if (result == Pulled::kEnd) {
+          seek_->over = true;
+          continue;
+        }
+        if (result != Pulled::kSome) return result;
+        Close(std::move(seek_->counted));
+        seek_->counted = Open(dropped_.front(), state.next_file);
       }
-      if (result != Pulled::kSome) return result;
       const RecordRef element = dropped_.front();
-      Close(std::move(seek_->counted));
-      seek_->counted = Open(element, state.next_file);
-      const std::optional<uint64_t> count = seek_->counted->op->Count();
+      std::optional<uint64_t> count;
+      seek_->is_counting = !CountNow(*seek_->counted->op, context_, &count);
+      if (seek_->is_counting) return Pulled::kBlocked;
       if (!count || *count == kEndless) {
         waiting_ = element;
         EndSeek();
