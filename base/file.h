@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/completion.h"
 
 namespace penstock {
 
@@ -43,6 +44,12 @@ class RandomAccessFile {
   virtual absl::Span<const uint8_t> Near(uint64_t offset, size_t bytes) { return {}; }
   // An error where what Near() gave may not have been the file's.
   virtual absl::Status CheckNear() const { return absl::OkStatus(); }
+  // Whether ReadAt() of these bytes waits for no answer of another machine, or process. Where it would, who has something else to do asks for
+  // them by Fetch(), and reads when they have arrived.
+  virtual bool HasFetched(uint64_t offset, uint64_t bytes) const { return true; }
+  // Asks for the bytes from `offset` on, `bytes` of them or all that there are. `arrived` is told, here or later and from any thread, when
+  // ReadAt() gives them at once, or why they cannot be had. They stay until they have been read, or the object goes, which must not be before.
+  virtual void Fetch(uint64_t offset, uint64_t bytes, Completion arrived) { arrived.End(); }
   // Hints that the range will be read soon.
   virtual void WillNeed(uint64_t offset, uint64_t bytes) {}
   // Open as long as this object is, for who maps the file instead; -1 where ReadAt is the only way.

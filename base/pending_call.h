@@ -24,6 +24,7 @@ enum class CallKind : uint8_t {
   kRead,   // of data that is wanted
   kWrite,  // of what is kept
   kSync,   // waits until that is durable: as long as it takes to write all of it
+  kWork,   // neither: of rows that another process computes, or a file that is gone through
 };
 
 // What a look found.

@@ -27,10 +27,14 @@ constexpr uint64_t kSampledHeaders = 16;
 class Progress {
  public:
   explicit Progress(const IndexOptions& options) : options_(options) {}
-  void At(uint64_t bytes) {
-    if (!options_.progress || bytes < next_) return;
+  // An error where nobody wants the index any more.
+  absl::Status At(uint64_t bytes) {
+    if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed))
+      return absl::CancelledError("the index is not wanted any more");
+    if (!options_.progress || bytes < next_) return absl::OkStatus();
     options_.progress(bytes);
     next_ = bytes + kProgressBytes;
+    return absl::OkStatus();
   }
 
  private:
@@ -65,7 +69,7 @@ Built BuildVerified(const std::shared_ptr<RandomAccessFile>& file, const IndexOp
     for (const RecordChunk::Record& record : chunk.records)
       Append(record.offset, file->size(), offsets);
     damage.insert(damage.end(), chunk.damage.begin(), chunk.damage.end());
-    progress.At(chunk.next_offset);
+    if (absl::Status status = progress.At(chunk.next_offset); !status.ok()) return status;
   } while (!chunk.end_of_file);
   return std::make_shared<const RecordIndex>(offsets, std::move(damage), file->size(), true);
 }
@@ -92,7 +96,7 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
         return FileShrunkError(absl::StrCat("the file became shorter than its ", size,
                                             " bytes while it was read (", file.path(), ")"));
       }
-      progress.At(offset);
+      if (absl::Status status = progress.At(offset); !status.ok()) return status;
     }
     const uint8_t* const header = piece.data() + (offset - piece_offset);
     const std::optional<DamageReason> reason =

@@ -27,6 +27,7 @@
 //           the headers of long ones; all of the data with `verify` or OnDamage::kSkipRecord.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -85,6 +86,8 @@ struct IndexOptions {
   OnDamage on_damage = OnDamage::kFail;
   // Called now and then with the bytes that are done, of file.size().
   std::function<void(uint64_t bytes)> progress = nullptr;
+  // Looked at now and then; where it has become true, building ends with Cancelled. May be null.
+  const std::atomic<bool>* cancelled = nullptr;
   // False: what is not there is NotFound.
   bool build = true;
   // Whether to keep what was built. Where it cannot be kept, the index is as good without.

@@ -36,7 +36,9 @@ class RepeatOp final : public ChainedOrderOp {
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     while (*skipped < count) {
       if (IsOver()) return Pulled::kEnd;
-      if (SkipPasses(count, skipped)) continue;
+      const Pulled passes = SkipPasses(count, skipped);
+      if (passes == Pulled::kBlocked) return passes;
+      if (passes == Pulled::kSome) continue;
       const uint64_t before = *skipped;
       const Pulled result = input().Skip(count, skipped);
       has_elements_ = has_elements_ || *skipped > before;
@@ -100,7 +102,10 @@ class RepeatOp final : public ChainedOrderOp {
   // is known that none of them has any.
   Pulled NextPass() {
     const bool is_empty = !has_elements_;
-    if (is_empty && (!count_ || input().Count() == 0)) return Pulled::kEnd;
+    if (is_empty && !count_) return Pulled::kEnd;
+    std::optional<uint64_t> length;
+    if (is_empty && !CountNow(input(), context_, &length)) return Pulled::kBlocked;
+    if (length == 0) return Pulled::kEnd;
     GoToPass(pass_ + 1);
     return is_empty && context_.interrupted() ? Pulled::kBlocked : Pulled::kSome;
   }
@@ -115,16 +120,18 @@ class RepeatOp final : public ChainedOrderOp {
     context_.scope_pass = around;
   }
 
-  // Leaves out whole passes, if a pass is about to begin and its length is known.
-  bool SkipPasses(uint64_t count, uint64_t* skipped) {
-    if (has_elements_) return false;
-    const std::optional<uint64_t> length = input().Count();
-    if (!length || *length == 0 || *length == kEndless || count - *skipped < *length) return false;
+  // Leaves out whole passes, if a pass is about to begin and its length is known; kEnd where there are none to leave out.
+  Pulled SkipPasses(uint64_t count, uint64_t* skipped) {
+    if (has_elements_) return Pulled::kEnd;
+    std::optional<uint64_t> length;
+    if (!CountNow(input(), context_, &length)) return Pulled::kBlocked;
+    if (!length || *length == 0 || *length == kEndless || count - *skipped < *length)
+      return Pulled::kEnd;
     uint64_t passes = (count - *skipped) / *length;
     if (count_) passes = std::min(passes, *count_ - pass_);
     *skipped += passes * *length;
     GoToPass(pass_ + passes);
-    return true;
+    return Pulled::kSome;
   }
 
   FrontContext& context_;

@@ -80,7 +80,8 @@ class ShuffleOp final : public ChainedOrderOp {
   // From the start of a pass: the buffer is put together behind the skipped elements. Within a pass they are drawn and dropped.
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     if (num_draws_ == 0 && places_ == 0 && !input_over_ && resume_at_ == 0 && !rebuild_) {
-      const std::optional<uint64_t> length = input().Count();
+      std::optional<uint64_t> length;
+      if (!CountNow(input(), context_, &length)) return Pulled::kBlocked;
       const uint64_t wanted = count - *skipped;
       if (length && wanted > kSmallGap) {
         resume_at_ = std::min(wanted, *length);
@@ -164,7 +165,8 @@ class ShuffleOp final : public ChainedOrderOp {
       // Whoever is on the way forwards stays on it, though the length may have become known meanwhile: a buffer is put together from the
       // input's start.
       const bool at_start = num_draws_ == 0 && places_ == 0 && !input_over_;
-      const std::optional<uint64_t> length = at_start ? input().Count() : std::nullopt;
+      std::optional<uint64_t> length;
+      if (at_start && !CountNow(input(), context_, &length)) return Pulled::kBlocked;
       if (!length) {
         // Forwards: what goes out is dropped until the position is reached.
         const uint64_t target = std::exchange(resume_at_, 0);

@@ -27,9 +27,10 @@ ALLOWED = {
     "server/codec": {"proto", "base", "server/kernels"},
     "server/expr": {"base", "server/kernels"},
     "server/image": {"server/kernels", "server/expr"},
+    "server/engine/tasks": {"base"},
     "server/engine/read": {
         "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array",
-        "server/codec",
+        "server/codec", "server/engine/tasks",
     },
     "server/engine/spec": {
         "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
@@ -40,12 +41,12 @@ ALLOWED = {
         "proto", "base", "server/engine/read", "server/engine/spec", "server/engine/order",
     },
     "server/engine/work": {
-        "base", "io/record", "server/engine/read", "server/engine/tensor",
-        "server/engine/order", "server/engine/share",
+        "base", "io/record", "server/engine/tasks", "server/engine/read",
+        "server/engine/tensor", "server/engine/order", "server/engine/share",
     },
     "server/engine/section": {
-        "base", "server/engine/read", "server/engine/tensor", "server/engine/order",
-        "server/engine/work",
+        "base", "server/engine/tasks", "server/engine/read", "server/engine/tensor",
+        "server/engine/order", "server/engine/work",
     },
     "server/engine/plan": {
         "proto", "base", "io/file", "io/record", "server/engine/read", "server/engine/spec",
@@ -58,15 +59,15 @@ ALLOWED = {
         "server/engine/work", "server/engine/section", "server/engine/plan",
     },
     "server/engine/keep": {
-        "base", "io/file", "io/record", "io/element", "server/engine/read",
-        "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/section", "server/engine/plan",
+        "base", "io/file", "io/record", "io/element", "server/engine/tasks",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor",
+        "server/engine/order", "server/engine/plan",
     },
     "server/engine/run": {
-        "base", "io/record", "server/engine/read", "server/engine/spec",
-        "server/engine/tensor", "server/engine/order", "server/engine/share",
-        "server/engine/work", "server/engine/section", "server/engine/plan",
-        "server/engine/stage", "server/engine/keep",
+        "base", "io/record", "server/engine/tasks", "server/engine/read",
+        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "server/engine/share", "server/engine/work", "server/engine/section",
+        "server/engine/plan", "server/engine/stage", "server/engine/keep",
     },
     "server/functions/array": {"base", "server/kernels", "server/expr"},
     "server/functions/format": {"base", "server/codec", "server/expr", "server/image"},
@@ -82,16 +83,17 @@ ALLOWED = {
     },
     "server/cuda": {"proto", "ring", "cuda", "server/engine/tensor"},
     "server/service/state": {
-        "proto", "base", "io/file", "ring", "server/codec", "server/engine/spec",
-        "server/engine/plan", "server/engine/run",
+        "proto", "base", "io/file", "ring", "server/codec", "server/engine/tasks",
+        "server/engine/spec", "server/engine/plan",
     },
     "server/service/watch": {
         "proto", "base", "ring", "server/codec", "server/engine/tensor",
         "server/engine/run",
     },
     "server/service/stream": {
-        "proto", "base", "ring", "server/engine/read", "server/engine/tensor",
-        "server/engine/plan", "server/engine/run", "server/cuda", "server/service/state",
+        "proto", "base", "ring", "server/engine/tasks", "server/engine/read",
+        "server/engine/tensor", "server/engine/plan", "server/engine/run", "server/cuda",
+        "server/service/state",
     },
     "server/service/pipeline": {
         "proto", "base", "io/file", "ring", "server/engine/read", "server/engine/spec",

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/keep/kept_parts.h"
-#include "server/engine/section/section.h"
+#include "server/engine/tasks/errands.h"
 
 namespace penstock {
 namespace {
@@ -25,21 +25,69 @@ constexpr uint64_t kWorthwhile = 16;
 // Passes between two attempts to write where there was no room, at most.
 constexpr uint64_t kMaxPatience = 64;
 
-// Elements that a worker writes.
-struct Block {
-  SectionTask task;
-  uint64_t first = 0;
+// Elements that a worker writes, which is mostly a copy into the page cache.
+class Block final : public Errand {
+ public:
+  Block(std::shared_ptr<ElementFileWriter> writer, RecordStore& store, int stage)
+      : Errand(CallKind::kWrite, stage),
+        first(writer->elements()),
+        writer_(std::move(writer)),
+        store_(store) {}
+
+  void Begin(Completion end) override {
+    absl::Status status = writer_->Write(first, absl::MakeSpan(places), data);
+    store_.Release(records);
+    records.clear();
+    // The last one that has the writer gives up its file, unless that was ended.
+    writer_.reset();
+    end.End(std::move(status));
+  }
+
+  const uint64_t first;
   uint64_t bytes = 0;
   RecordList records;
   std::vector<ElementFile::Element> places;
   std::vector<const uint8_t*> data;
-  absl::Status status;
+
+ private:
+  std::shared_ptr<ElementFileWriter> writer_;
+  RecordStore& store_;
 };
 
-// The end of a file, which a worker writes too.
-struct Ending {
-  SectionTask task;
-  absl::StatusOr<std::shared_ptr<const ElementFile>> file = absl::UnknownError("");
+// The end of a file, which is mostly waited for: until all of it is durable.
+class Ending final : public Errand {
+ public:
+  Ending(std::shared_ptr<ElementFileWriter> writer, std::shared_ptr<const FileCache> cache,
+         uint64_t elements, bool whole, Errands& errands, int stage)
+      : Errand(CallKind::kSync, stage),
+        writer_(std::move(writer)),
+        cache_(std::move(cache)),
+        elements_(elements),
+        whole_(whole),
+        errands_(errands) {}
+
+  void Begin(Completion end) override {
+    errands_.Do([this, end = std::move(end)]() mutable {
+      absl::Status status = writer_->Finish(elements_, whole_);
+      if (status.ok()) {
+        absl::StatusOr<std::shared_ptr<const ElementFile>> mapped =
+            ElementFile::Map(writer_->path());
+        status = mapped.status();
+        if (mapped.ok()) file = *std::move(mapped);
+      }
+      writer_.reset();
+      end.End(std::move(status));
+    });
+  }
+
+  std::shared_ptr<const ElementFile> file;  // where it has ended well
+
+ private:
+  std::shared_ptr<ElementFileWriter> writer_;
+  const std::shared_ptr<const FileCache> cache_;  // whose disk the writer uses
+  const uint64_t elements_;
+  const bool whole_;
+  Errands& errands_;
 };
 
 class FileKept final : public KeptElements {
@@ -103,8 +151,7 @@ class FileKept final : public KeptElements {
     }
     context_.store.Share({&element, 1});
     if (block_ == nullptr) {
-      block_ = std::make_unique<Block>();
-      block_->first = writer_->elements();
+      block_ = std::make_unique<Block>(writer_, context_.store, stage_);
     }
     ElementFile::Element place;
     place.offset = element.offset;
@@ -192,9 +239,9 @@ class FileKept final : public KeptElements {
     return cache_->Room(parts_.bytes(), 0) > parts_.bytes() / kWorthwhile;
   }
 
-  // A front that only looks for a place (OrderWalk) has no gauges, and writes nothing.
+  // A front that only looks for a place (OrderWalk) has no errands done, and writes nothing.
   bool MayBegin() const {
-    return context_.gauges != nullptr && !tried_ && !given_up_ && !done_ && has_room_;
+    return context_.errands != nullptr && !tried_ && !given_up_ && !done_ && has_room_;
   }
 
   bool Begin() {
@@ -241,31 +288,25 @@ class FileKept final : public KeptElements {
 
   void Flush() {
     if (block_ == nullptr) return;
-    Block* const block = block_.get();
-    block->task.errand = [block, writer = writer_, &store = context_.store] {
-      block->status = writer->Write(block->first, absl::MakeSpan(block->places), block->data);
-      store.Release(block->records);
-      block->records.clear();
-    };
     in_flight_.push_back(std::move(block_));
     block_bytes_ = std::min(2 * block_bytes_, kBlockBytes);
-    context_.sections.Push(&block->task);
+    context_.errands->Push(in_flight_.back().get());
   }
 
   // Takes back what the workers have done.
   void GoOn() {
-    while (!in_flight_.empty() &&
-           in_flight_.front()->task.done.load(std::memory_order_acquire)) {  // SYNC section-done
+    while (!in_flight_.empty() && in_flight_.front()->done()) {
       const Block& block = *in_flight_.front();
-      if (block.status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
-      if (!block.status.ok() && block.first < sound_) {
+      const absl::Status& status = block.status();
+      if (status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
+      if (!status.ok() && block.first < sound_) {
         sound_ = block.first;
-        failure_ = block.status;
+        failure_ = status;
         Fill();
       }
       in_flight_.pop_front();
     }
-    if (ending_ != nullptr && ending_->task.done.load(std::memory_order_acquire)) TakeEnding();
+    if (ending_ != nullptr && ending_->done()) TakeEnding();
     if (writer_ == nullptr || ending_ != nullptr || !in_flight_.empty() || !(full_ || ended_))
       return;
     if (!failure_.ok() &&
@@ -281,31 +322,21 @@ class FileKept final : public KeptElements {
                                                " bytes (", cache_->folder(), ")")));
       return;
     }
-    ending_ = std::make_unique<Ending>();
-    Ending* const ending = ending_.get();
-    ending->task.errand = [ending, writer = writer_, cache = cache_, elements = sound_,
-                           whole = !full_] {
-      const absl::Status status = writer->Finish(elements, whole);
-      if (!status.ok()) {
-        ending->file = status;
-      } else {
-        ending->file = ElementFile::Map(writer->path());
-      }
-    };
-    context_.sections.Push(&ending->task);
+    ending_ = std::make_unique<Ending>(writer_, cache_, sound_, !full_, *context_.errands, stage_);
+    context_.errands->Push(ending_.get());
   }
 
   void TakeEnding() {
     const bool disk_was_full = !failure_.ok();
     const bool fell_short = full_;
     std::unique_ptr<Ending> ending = std::move(ending_);
-    if (!ending->file.ok()) {
-      GiveUp(ending->file.status());
+    if (!ending->status().ok()) {
+      GiveUp(ending->status());
       return;
     }
     writer_.reset();
     full_ = ended_ = false;
-    std::shared_ptr<const ElementFile> file = *std::move(ending->file);
+    std::shared_ptr<const ElementFile> file = std::move(ending->file);
     if (unwritten_ == Unwritten::kFails && !file->whole()) {
       GiveUp(absl::ResourceExhaustedError(absl::StrCat(
           "the disk is full: ", file->size(), " elements were written (", cache_->folder(), ")")));

@@ -98,9 +98,11 @@ class InterleaveOp final : public ChainedOrderOp {
   // input may have any number of them in front of it.
   struct Seek {
     InterleaveState state;
-    std::vector<Element> elements;  // whose datasets the places of the cycle hold
-    bool over = false;              // the input has no more elements
-    std::unique_ptr<Nested> counted;
+    std::vector<Element> elements;    // of the input, whose datasets the places of the cycle hold
+    bool over = false;                // the input has no more elements
+    Element element;                  // the one that is looked at
+    std::unique_ptr<Nested> counted;  // its dataset
+    bool is_counting = false;         // others are coming by its length
   };
 
   Pulled TakeElements(uint64_t count, RecordList& out, uint64_t* pulled) {
@@ -217,18 +219,22 @@ class InterleaveOp final : public ChainedOrderOp {
       seek_->elements.resize(cycle_.size());
     }
     InterleaveState& state = seek_->state;
-    while (!TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
+    while (seek_->is_counting || !TakeUntil(resume_at_, block_length_, seek_->over, &state)) {
       if (context_.interrupted()) return Pulled::kBlocked;
-      Element element;
-      const Pulled result = PullElement(&element);
-      if (result == Pulled::kEnd) {
-        seek_->over = true;
-        continue;
+      if (!seek_->is_counting) {
+        const Pulled result = PullElement(&seek_->element);
+        if (result == Pulled::kEnd) {
+          seek_->over = true;
+          continue;
+        }
+        if (result != Pulled::kSome) return result;
+        Close(std::move(seek_->counted));
+        seek_->counted = Open(seek_->element, state.next_file);
       }
-      if (result != Pulled::kSome) return result;
-      Close(std::move(seek_->counted));
-      seek_->counted = Open(element, state.next_file);
-      const std::optional<uint64_t> count = seek_->counted->op->Count();
+      const Element element = seek_->element;
+      std::optional<uint64_t> count;
+      seek_->is_counting = !CountNow(*seek_->counted->op, context_, &count);
+      if (seek_->is_counting) return Pulled::kBlocked;
       if (!count || *count == kEndless) {
         waiting_ = element;
         EndSeek();

@@ -4,6 +4,12 @@
 
 namespace penstock {
 
+bool CountNow(OrderOp& op, const FrontContext& context, std::optional<uint64_t>* count) {
+  const uint64_t waits = context.files.num_index_waits();
+  *count = op.Count();
+  return *count || context.files.num_index_waits() == waits;
+}
+
 Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped) {
   constexpr uint64_t kAtOnce = 1024;
   RecordList dropped;

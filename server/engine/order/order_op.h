@@ -24,6 +24,7 @@
 
 namespace penstock {
 
+class Errands;
 class StageClock;
 struct KeptGauge;
 struct OrderNode;
@@ -57,6 +58,9 @@ struct FrontContext {
   const RecordList* window = nullptr;
   // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
   KeptGauge* gauges = nullptr;
+  // Where ops have other work done than elements'; null where nobody does any: then there is no disk that something is kept on, and the op
+  // loads its indices itself.
+  Errands* errands = nullptr;
   // How many wait for the front's lock; null where nobody can.
   const std::atomic<int>* waiting = nullptr;
 
@@ -115,7 +119,8 @@ class OrderOp {
   // Goes to a saved position; what that takes happens in the next Pull(). REQUIRES: the op is new.
   virtual absl::Status Restore(Position& position) = 0;
 
-  // The elements of one pass, where they are known without a pass; kEndless where it has no end.
+  // The elements of one pass, where they are known without a pass; kEndless where it has no end. While others are coming by an index that
+  // this takes it is not known yet (FileTable::AskIndex): CountNow() tells that from what never is.
   static constexpr uint64_t kEndless = UINT64_MAX;
   virtual std::optional<uint64_t> Count() = 0;
 
@@ -152,6 +157,10 @@ class ChainedOrderOp : public OrderOp {
  private:
   std::unique_ptr<OrderOp> input_;
 };
+
+// What `op.Count()` says, for an op that decides by it in Pull() or Skip(). False while others are still coming by an index that it takes: the
+// op does nothing then, and returns kBlocked.
+bool CountNow(OrderOp& op, const FrontContext& context, std::optional<uint64_t>* count);
 
 // Skip() by way of Pull(), for ops that know no shorter way. kBlocked also when the front is interrupted.
 Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped);

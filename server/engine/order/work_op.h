@@ -11,6 +11,8 @@
 
 namespace penstock {
 
+class AwayWorkOp;
+
 // Constant after construction; Run() is safe from any thread.
 class WorkOp {
  public:
@@ -33,6 +35,9 @@ class WorkOp {
                                   Arena& arena) const {
     return Run(rows, in, out, arena);
   }
+
+  // Where others compute the rows: the op itself (away_work_op.h). Run() waits for them then.
+  virtual const AwayWorkOp* away() const { return nullptr; }
 
   // How it computes, a line each, for Plan::Explain().
   virtual std::string Describe() const { return ""; }

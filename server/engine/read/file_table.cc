@@ -4,8 +4,34 @@
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "io/record/tfrecord_reader.h"
+#include "server/engine/tasks/errands.h"
 
 namespace penstock {
+
+// Loads or builds the index of a file, on a thread of the errands.
+class FileTable::IndexLoad final : public Errand {
+ public:
+  IndexLoad(FileTable& table, uint32_t file, OnDamage on_damage, Errands& errands, int stage)
+      : Errand(CallKind::kWork, stage),
+        table_(table),
+        file_(file),
+        on_damage_(on_damage),
+        errands_(errands) {}
+
+  void Begin(Completion end) override {
+    const auto cancelled = std::make_shared<std::atomic<bool>>(false);
+    end.OnCancel([cancelled] { cancelled->store(true, std::memory_order_relaxed); });
+    errands_.Do([this, cancelled, end = std::move(end)]() mutable {
+      end.End(table_.Index(file_, on_damage_, cancelled.get()).status());
+    });
+  }
+
+ private:
+  FileTable& table_;
+  const uint32_t file_;
+  const OnDamage on_damage_;
+  Errands& errands_;
+};
 
 FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding building,
                      KnownIndices* shared, Notice notice)
@@ -104,8 +130,34 @@ NearMap* FileTable::MapOf(uint32_t file) {
   return kept == near_maps_.end() ? nullptr : &kept->second;
 }
 
-absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t file,
-                                                                    OnDamage on_damage) {
+std::optional<FileTable::IndexOrError> FileTable::AskIndex(uint32_t file, OnDamage on_damage,
+                                                           Errands* errands, int stage) {
+  if (errands == nullptr) return Index(file, on_damage);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!indices_[file] && shared_ != nullptr) indices_[file] = shared_->Find(file, on_damage);
+    if (indices_[file]) {
+      const auto load = index_loads_.find(file);
+      if (load != index_loads_.end() && load->second->done()) index_loads_.erase(load);
+      return indices_[file];
+    }
+  }
+  std::unique_ptr<IndexLoad>& load = index_loads_[file];
+  if (load == nullptr) {
+    load = std::make_unique<IndexLoad>(*this, file, on_damage, *errands, stage);
+    errands->Push(load.get());
+  } else if (load->done()) {
+    absl::Status status = load->status();
+    load.reset();
+    if (!status.ok()) return status;
+    return Index(file, on_damage);
+  }
+  ++num_index_waits_;
+  return std::nullopt;
+}
+
+FileTable::IndexOrError FileTable::Index(uint32_t file, OnDamage on_damage,
+                                         const std::atomic<bool>* cancelled) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!indices_[file] && shared_ != nullptr) indices_[file] = shared_->Find(file, on_damage);
@@ -117,6 +169,7 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
   options.cache_dir = CacheFolder("index");
   options.on_damage = on_damage;
   options.build = building_ == IndexBuilding::kWhenAsked;
+  options.cancelled = cancelled;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, options);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!index.ok()) {

@@ -1,7 +1,7 @@
 // The files of a plan, by index: the manifest that was listed at plan time, and handles opened
 // when first needed.
 //
-// Threads:  safe from any thread.
+// Threads:  safe from any thread, but for what is the front's.
 // Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -33,6 +34,8 @@ struct FileEntry {
   FileIdentity identity;        // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
 };
+
+class Errands;
 
 // Constant after the plan is made.
 using Manifest = std::vector<FileEntry>;
@@ -78,7 +81,16 @@ class FileTable {
   NearMap* MapOf(uint32_t file);
 
   // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
-  absl::StatusOr<std::shared_ptr<const RecordIndex>> Index(uint32_t file, OnDamage on_damage);
+  // Cancelled soon after `cancelled`, which may be null, has become true.
+  using IndexOrError = absl::StatusOr<std::shared_ptr<const RecordIndex>>;
+  IndexOrError Index(uint32_t file, OnDamage on_damage,
+                     const std::atomic<bool>* cancelled = nullptr);
+  // The same without waiting, for the front: absent while others, who are asked to, have not come by it yet. An error is told once: who asks
+  // again has it tried again. Without `errands` it waits. `stage`: whose time it takes.
+  std::optional<IndexOrError> AskIndex(uint32_t file, OnDamage on_damage, Errands* errands,
+                                       int stage);
+  // How often that was absent. The front's.
+  uint64_t num_index_waits() const { return num_index_waits_; }
 
   // For who has come to the end of a file: what it has grown by since it was opened is not read, and is told once.
   void LookForGrowth(uint32_t file, const RandomAccessFile& opened);
@@ -111,6 +123,8 @@ class FileTable {
   }
 
  private:
+  class IndexLoad;
+
   FileSystem& files_;
   const Manifest& manifest_;
   const IndexBuilding building_;
@@ -127,6 +141,10 @@ class FileTable {
   std::unordered_set<uint32_t> without_map_;  // under mutex_: of which there is none to be had
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
+
+  // The front's.
+  std::unordered_map<uint32_t, std::unique_ptr<IndexLoad>> index_loads_;  // by file
+  uint64_t num_index_waits_ = 0;
 };
 
 }  // namespace penstock

@@ -1,6 +1,7 @@
 #include "server/engine/read/read_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/memory_account.h"
 #include "base/pending_call.h"
@@ -39,36 +40,59 @@ bool MostAreSmall(const std::vector<RecordChunk::Record>& records) {
 
 }  // namespace
 
-uint64_t ChunkReader::Run(ReadRequest* request) {
+std::optional<uint64_t> ChunkReader::Run(ReadRequest* request, const Parking* parking) {
   request->records.clear();
   request->damage.clear();
-  if (request->pull_bytes != 0) {
-    const uint64_t bytes = BringNear(*request);
-    request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
-    return bytes;
-  }
+  const bool pulls = request->pull_bytes != 0;
   RecordChunk& chunk = request->format->is_stream() ? stream_chunk_ : chunk_;
   chunk.bytes_read = 0;
-  try {
-    request->error = Read(request);
-  } catch (const MemoryLimitError& error) {
-    request->error = MemoryStatus(error);
+  uint64_t bytes = 0;
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
+  if (!file.ok()) {
+    request->error = file.status();
+  } else if (parking != nullptr && Park(*file, request, *parking)) {
+    return std::nullopt;
+  } else if (absl::Status fetched = std::exchange(request->fetched, absl::OkStatus());
+             !fetched.ok()) {
+    // What is only brought near is asked for again by who wants it.
+    request->error = WithAddress(fetched, **file, request->offset);
+  } else if (pulls) {
+    bytes = BringNear(**file, *request);
+  } else {
+    try {
+      request->error = Read(*file, request);
+    } catch (const MemoryLimitError& error) {
+      request->error = MemoryStatus(error);
+    }
+    bytes = chunk.bytes_read;
   }
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
-  return chunk.bytes_read;
+  return bytes;
 }
 
-uint64_t ChunkReader::BringNear(const ReadRequest& request) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request.files->Open(request.file);
-  if (!file.ok()) return 0;
+bool ChunkReader::Park(const std::shared_ptr<RandomAccessFile>& file, ReadRequest* request,
+                       const Parking& parking) {
+  // Who comes back goes on with what has arrived, or with the error: no read leaves for ever.
+  if (std::exchange(request->fetches, nullptr) != nullptr) return false;
+  const uint64_t bytes = request->pull_bytes != 0 ? request->pull_bytes : kChunkBytes;
+  if (request->format->is_stream() || file->HasFetched(request->offset, bytes)) return false;
+  request->queue = &parking.queue;
+  request->fetches = file;
+  // Who ends it may do so at once, and another worker take the request.
+  Completion arrived = parking.away.Leave(request, {CallKind::kRead, "fetching", file->path(),
+                                                    request->offset, request->format->stage});
+  file->Fetch(request->offset, bytes, std::move(arrived));
+  return true;
+}
+
+uint64_t ChunkReader::BringNear(RandomAccessFile& file, const ReadRequest& request) {
   if (pulled_ == nullptr) pulled_ = AllocateMemoryBlock(kPulledBytes);
-  (*file)->WillNeed(request.offset, request.pull_bytes);
+  file.WillNeed(request.offset, request.pull_bytes);
   uint64_t read = 0;
   while (read < request.pull_bytes) {
     const size_t wanted = std::min<uint64_t>(kPulledBytes, request.pull_bytes - read);
-    const absl::StatusOr<size_t> got =
-        (*file)->ReadAt(request.offset + read, {pulled_.get(), wanted});
+    const absl::StatusOr<size_t> got = file.ReadAt(request.offset + read, {pulled_.get(), wanted});
     if (!got.ok() || *got == 0) break;
     read += *got;
   }
@@ -96,27 +120,26 @@ bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   return true;
 }
 
-absl::Status ChunkReader::Read(ReadRequest* request) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
-  if (!file.ok()) return file.status();
+absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
+                               ReadRequest* request) {
   const ReadFormat& format = *request->format;
   RecordChunk& chunk = format.is_stream() ? stream_chunk_ : chunk_;
   if (format.is_stream()) {
     if (*request->stream == nullptr) {
       absl::StatusOr<std::unique_ptr<RecordStream>> stream =
-          RecordStream::Open(std::make_shared<NearFile>(*file, *request->files, request->file),
+          RecordStream::Open(std::make_shared<NearFile>(file, *request->files, request->file),
                              format.compression, format.stream);
       if (!stream.ok()) return stream.status();
       *request->stream = *std::move(stream);
     }
-    const PendingCall call("reading", (*file)->path(), request->offset);
+    const PendingCall call("reading", file->path(), request->offset);
     (*request->stream)->Next(&chunk);
-  } else if (ReadMapped(**file, request)) {
-    if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
+  } else if (ReadMapped(*file, request)) {
+    if (request->end_of_file) request->files->LookForGrowth(request->file, *file);
     return absl::OkStatus();
   } else {
-    ReadChunk(**file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
-    if (MostAreSmall(chunk.records)) request->files->KeepMap(request->file, **file);
+    ReadChunk(*file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
+    if (MostAreSmall(chunk.records)) request->files->KeepMap(request->file, *file);
   }
   request->records.reserve(chunk.records.size());
   for (const RecordChunk::Record& record : chunk.records) {
@@ -128,10 +151,10 @@ absl::Status ChunkReader::Read(ReadRequest* request) {
   request->end_of_file = chunk.end_of_file;
   request->next_offset = chunk.next_offset;
   request->next_is_late = chunk.next_is_late;
-  if (request->end_of_file) request->files->LookForGrowth(request->file, **file);
+  if (request->end_of_file) request->files->LookForGrowth(request->file, *file);
   if (format.is_stream()) return chunk.error;
-  Announce(**file, *request);
-  return chunk.error.ok() ? absl::OkStatus() : WithAddress(chunk.error, **file, chunk.error_offset);
+  Announce(*file, *request);
+  return chunk.error.ok() ? absl::OkStatus() : WithAddress(chunk.error, *file, chunk.error_offset);
 }
 
 }  // namespace penstock

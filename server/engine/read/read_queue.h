@@ -1,13 +1,17 @@
-// Read tasks: the next records of a file, which the front has asked for and a worker will find.
+// Read tasks: the next records of a file, which the front has asked for and a worker will find. A worker that would have to wait for the
+// bytes has them fetched; the request is pushed again when they have arrived.
 //
-// Threads:  Push() by the front; Pop() by any worker; a request's fields belong to the worker
-//           between Pop() and the store of `done`, else to the front.
+// Threads:  Push() by the front, and by who has fetched bytes; Pop() by any worker; a request's fields belong to the worker
+//           between Pop() and the store of `done` or Fetch(), else to the front.
 // Owns:     nothing; a request lives until the front has seen it done.
+// Limits:   streams (ReadFormat::is_stream()) are not fetched ahead: their worker waits, as it does for a disk.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/memory_block.h"
 #include "io/inflate/byte_stream.h"
@@ -15,7 +19,8 @@
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/record.h"
 #include "server/engine/read/record_store.h"
-#include "server/engine/read/work_queue.h"
+#include "server/engine/tasks/away_tasks.h"
+#include "server/engine/tasks/work_queue.h"
 
 namespace penstock {
 
@@ -31,7 +36,10 @@ struct ReadFormat {
   }
 };
 
-struct ReadRequest {
+struct ReadRequest;
+using ReadQueue = WorkQueue<ReadRequest>;
+
+struct ReadRequest final : AwayTask {
   // Set by the front.
   FileTable* files = nullptr;
   uint32_t file = 0;
@@ -52,28 +60,46 @@ struct ReadRequest {
   uint64_t next_offset = 0;
   bool next_is_late = false;
 
-  std::atomic<bool> done{false};  // SYNC chunk-ready
-};
+  // While its bytes are fetched: the queue that it comes back to, and what they lie in; then, whether they have been.
+  ReadQueue* queue = nullptr;
+  std::shared_ptr<RandomAccessFile> fetches;
+  absl::Status fetched;
 
-using ReadQueue = WorkQueue<ReadRequest>;
+  std::atomic<bool> done{false};  // SYNC chunk-ready
+
+  // Who pops it sees what is written here, by the queue's lock.
+  void Ended(absl::Status status) override {
+    fetched = std::move(status);
+    queue->Push(this);
+  }
+};
 
 // One worker's means of reading: a chunk that stays in its cache, and a stock of cells.
 class ChunkReader {
  public:
   explicit ChunkReader(RecordStore& store) : cells_(store) {}
 
-  // Does what the request asks and marks it done. Returns the bytes read.
-  uint64_t Run(ReadRequest* request);
+  // Where a request goes whose bytes are to be fetched.
+  struct Parking {
+    AwayTasks& away;
+    ReadQueue& queue;
+  };
+  // Does what the request asks and marks it done. Returns the bytes read. With `parking`, absent where the bytes are fetched first: then the
+  // request is not the caller's any more, and comes back to the queue.
+  std::optional<uint64_t> Run(ReadRequest* request, const Parking* parking = nullptr);
 
   // Cells that it has taken and that no record lies in yet.
   uint64_t spare_cells() const { return cells_.size(); }
 
  private:
-  absl::Status Read(ReadRequest* request);
+  // Whether the request has left for its bytes.
+  bool Park(const std::shared_ptr<RandomAccessFile>& file, ReadRequest* request,
+            const Parking& parking);
+  absl::Status Read(const std::shared_ptr<RandomAccessFile>& file, ReadRequest* request);
   // Takes small records out of a map of the file. False: there was none to take.
   bool ReadMapped(RandomAccessFile& file, ReadRequest* request);
   // Reads bytes that nobody wants yet; returns how many.
-  uint64_t BringNear(const ReadRequest& request);
+  uint64_t BringNear(RandomAccessFile& file, const ReadRequest& request);
 
   RecordChunk chunk_;         // of plain TFRecords
   RecordChunk stream_chunk_;  // its bytes belong to the stream

@@ -10,7 +10,7 @@
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
-#include "server/engine/run/calls_under_way.h"
+#include "server/engine/run/away_blocks.h"
 #include "server/engine/run/step_assembler.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/run/stepped_executor.h"
@@ -21,6 +21,10 @@
 #include "server/engine/run/worker_threads.h"
 #include "server/engine/section/section.h"
 #include "server/engine/share/shared_prefixes.h"
+#include "server/engine/tasks/away_tasks.h"
+#include "server/engine/tasks/calls_under_way.h"
+#include "server/engine/tasks/errands.h"
+#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 namespace {
@@ -38,6 +42,8 @@ class ExecutorImpl final : public SteppedExecutor {
         indices_(options.start.step > 0 ? plan_->KeepIndices() : nullptr),
         files_(plan_->files(), plan_->manifest(), IndexBuilding::kWhenAsked, &plan_->indices(),
                options.notice),
+        away_(work_, plan_->stage_names().size()),
+        errands_(away_),
         kept_gauges_(plan_->stage_names().size()),
         sharing_(options.prefixes != nullptr
                      ? options.prefixes->Join(options.pipeline, PlanImpl::WorkOf(plan_))
@@ -47,11 +53,13 @@ class ExecutorImpl final : public SteppedExecutor {
         steps_(options.start.step,
                (plan_->batch_rows() + plan_->grain_rows() - 1) / plan_->grain_rows(),
                options.at_limit, sink_, worker_gauges_),
-        assembler_({*plan_, files_, store_, reads_, sections_, damage_, kept_gauges_.data(), stop_,
-                    steps_, work_},
+        assembler_({*plan_, files_, store_, reads_, sections_, errands_, damage_,
+                    kept_gauges_.data(), stop_, steps_, work_},
                    options),
-        site_{*plan_, sink_,      files_, store_,         reads_, sections_,
-              steps_, assembler_, work_,  worker_gauges_, trace_},
+        blocks_(store_, files_),
+        away_nodes_(RowsAway::NodesOf(plan_->work())),
+        site_{*plan_,  sink_,       files_, store_,     reads_, sections_,      errands_, away_,
+              blocks_, away_nodes_, steps_, assembler_, work_,  worker_gauges_, trace_},
         threads_(
             options.workers > 0 ? options.workers : placement_.DefaultWorkers(),
             WorkerPlacement::MaxWorkers(options.workers),
@@ -75,15 +83,23 @@ class ExecutorImpl final : public SteppedExecutor {
   }
 
   absl::Status Start() override { return threads_.Start(); }
-  void Stop() override { threads_.Stop(); }
+  void Stop() override {
+    Cancel();
+    threads_.Stop();
+    away_.WaitForAll();
+  }
   bool TryStop() override {
-    if (threads_.TryStop()) return true;
+    Cancel();
+    if (threads_.TryStop() && away_.WaitForAll(threads_.hung_read_ns())) return true;
     // Whoever comes back publishes nothing.
     steps_.Close();
     return false;
   }
-  void Cancel() override { stop_.store(true); }
-  bool HasEnded() const override { return threads_.HaveEnded(); }
+  void Cancel() override {
+    stop_.store(true);
+    away_.Cancel();
+  }
+  bool HasEnded() const override { return threads_.HaveEnded() && away_.size() == 0; }
   void EndAtHungRead() override;
 
   uint64_t Hold() override { return assembler_.Hold(); }
@@ -121,6 +137,9 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t GiveBack() override;
 
  private:
+  // Of workers, of the threads that do errands, and of those who do what is away.
+  std::vector<CallUnderWay> CallsUnderWay(uint64_t ns_min) const;
+
   // Constant after construction.
   const std::shared_ptr<const PlanImpl> plan_;
   BatchSink& sink_;
@@ -133,10 +152,12 @@ class ExecutorImpl final : public SteppedExecutor {
   RecordStore store_;
   ReadQueue reads_;
   SectionQueue sections_;
+  Event work_;
+  AwayTasks away_;
+  Errands errands_;
   DamageLog damage_;
   std::vector<KeptGauge> kept_gauges_;           // one a stage
   const std::unique_ptr<PrefixMember> sharing_;  // may be null
-  Event work_;
   WorkerPlacement placement_;
   WorkerGauges worker_gauges_;
   WorkTrace trace_;
@@ -144,6 +165,8 @@ class ExecutorImpl final : public SteppedExecutor {
   std::atomic<uint64_t> looked_at_ns_{0};  // for hung reads, last
   StepTable steps_;
   StepAssembler assembler_;
+  AwayBlocks blocks_;
+  const std::vector<const WorkNode*> away_nodes_;
   WorkSite site_;
   WorkerThreads threads_;
 
@@ -156,8 +179,16 @@ void ExecutorImpl::EndAtHungRead() {
   constexpr uint64_t kPauseNs = 2'000'000'000;
   const uint64_t now_ns = MonotonicNanos();
   if (now_ns - looked_at_ns_.exchange(now_ns, std::memory_order_relaxed) > kPauseNs) return;
-  const auto oldest = OldestRead(worker_gauges_.CallsUnderWay(read_deadline_ns_));
+  const auto oldest = OldestRead(CallsUnderWay(read_deadline_ns_));
   if (oldest) steps_.Fail(ReadDeadlineError(*oldest, read_deadline_ns_));
+}
+
+std::vector<CallUnderWay> ExecutorImpl::CallsUnderWay(uint64_t ns_min) const {
+  std::vector<CallUnderWay> calls = worker_gauges_.CallsUnderWay(ns_min);
+  for (CallUnderWay& call : errands_.CallsUnderWay(worker_gauges_.scale(), ns_min))
+    calls.push_back(std::move(call));
+  for (CallUnderWay& call : away_.CallsUnderWay(ns_min)) calls.push_back(std::move(call));
+  return calls;
 }
 
 void ExecutorImpl::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
@@ -174,9 +205,15 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   steps_.Fill(&stats);
   stats.workers = threads_.number();
   worker_gauges_.Fill(&stats);
+  const std::vector<CallUnderWay> calls = CallsUnderWay(kSlowCallNs);
+  stats.oldest_read = OldestRead(calls);
+  stats.oldest_write = OldestWrite(calls);
+  stats.oldest_work = OldestWork(calls);
+  stats.tasks_away = away_.size();
   stats.skipped = damage_.count();
   for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
     StageStats& row = stats.stages[stage];
+    row.away_ns = away_.NanosOf(static_cast<int>(stage));
     row.read_ahead = files_.ReadAhead(stage);
     const KeptGauge& kept = kept_gauges_[stage];
     row.kept = {KeptStateName(kept.state.load(std::memory_order_relaxed)),
@@ -190,6 +227,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
 }
 
 void ExecutorImpl::BeginSteps() {
+  errands_.DoInPlace();
   for (int i = 0; i < max_workers(); ++i)
     stepped_.push_back(std::make_unique<SteppedWorker>(site_, i));
 }

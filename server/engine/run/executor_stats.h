@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/run/calls_under_way.h"
 #include "server/engine/share/shared_stats.h"
+#include "server/engine/tasks/calls_under_way.h"
 
 namespace penstock {
 
@@ -26,6 +26,7 @@ struct StageStats {
   std::string name;
   uint64_t elements = 0;  // that left the stage
   uint64_t busy_ns = 0;   // processor time of all workers inside it
+  uint64_t away_ns = 0;   // what its tasks have been away, in all (away_tasks.h)
   // Of sources: what their reads have brought, the time that they took, and how far they read ahead.
   uint64_t read_bytes = 0;
   uint64_t read_ns = 0;
@@ -47,9 +48,12 @@ struct ExecutorStats {
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
   std::string bottleneck;     // the stage's name, or "consumer"
-  // Of the reads, and of the writes, that have taken kSlowCallNs or more, the one that has taken longest.
+  // Of the reads, of the writes, and of the rows that another process computes, which have taken kSlowCallNs or more, the one that has
+  // taken longest.
   std::optional<CallUnderWay> oldest_read;
   std::optional<CallUnderWay> oldest_write;
+  std::optional<CallUnderWay> oldest_work;
+  size_t tasks_away = 0;  // whose work others do now
 };
 
 // Whether the consumers hold a stream back. `full`: the share of the time in which the ring was full; `busy`: that of the workers' time in which they

@@ -202,7 +202,6 @@ class OrderWalk {
   }
 
   void RunSection(SectionTask* task) {
-    if (task->errand != nullptr) return section_runner_.Run(task);
     const Section& section = *task->section;
     std::vector<Origins> rows;
     for (size_t first = 0; first < task->records.size(); first += section.width) {

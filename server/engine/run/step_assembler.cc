@@ -20,12 +20,13 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       cursors_(options.fingerprint),
       reads_(means.reads),
       sections_(means.sections),
+      errands_(means.errands),
       stop_(means.stop),
       steps_(means.steps),
       work_(means.work),
       assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.sections, means.damage,
-             means.stop, means.gauges, &waiting_),
+             means.stop, means.gauges, &waiting_, &means.errands),
       recycled_(options.start.step),
       last_position_(options.start.position) {
   if (options.start_pass) front_.BeginPass(*options.start_pass);

@@ -17,10 +17,11 @@
 #include "server/engine/plan/cursor.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
-#include "server/engine/run/event.h"
 #include "server/engine/run/front.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/section/section.h"
+#include "server/engine/tasks/errands.h"
+#include "server/engine/tasks/event.h"
 #include "server/engine/work/stage_clock.h"
 #include "server/engine/work/step.h"
 
@@ -44,6 +45,7 @@ class StepAssembler {
     RecordStore& store;
     ReadQueue& reads;
     SectionQueue& sections;
+    Errands& errands;
     DamageLog& damage;
     KeptGauge* gauges;  // one a stage
     const std::atomic<bool>& stop;
@@ -98,7 +100,7 @@ class StepAssembler {
   void FinishStep();
   // The pass limit is where the step that would be assembled next begins.
   void EndPass();
-  bool HasRequests() const { return !reads_.empty() || !sections_.empty(); }
+  bool HasRequests() const { return !reads_.empty() || !sections_.empty() || !errands_.empty(); }
 
   // Constant after construction.
   const PlanImpl& plan_;
@@ -108,6 +110,7 @@ class StepAssembler {
   // Own synchronisation.
   ReadQueue& reads_;
   SectionQueue& sections_;
+  Errands& errands_;
   const std::atomic<bool>& stop_;
   StepTable& steps_;
   Event& work_;

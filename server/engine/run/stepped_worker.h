@@ -6,9 +6,9 @@
 #include <atomic>
 #include <optional>
 
-#include "server/engine/run/event.h"
 #include "server/engine/run/stepped_executor.h"
 #include "server/engine/run/worker.h"
+#include "server/engine/tasks/event.h"
 
 namespace penstock {
 

@@ -25,6 +25,7 @@ enum class WorkKind : uint8_t {
   kRead,         // nothing
   kBlock,        // the step
   kSection,      // nothing
+  kErrand,       // nothing
   kStage,        // inside of a block: the stage's index
   kWaitForSlot,  // nothing
   kSleep,        // nothing

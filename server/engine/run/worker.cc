@@ -113,8 +113,10 @@ bool Worker::Once(FrontResult* front) {
       if (*front == FrontResult::kForward) site_.trace.Add(number_, WorkKind::kFront, begin);
     }
   }
+  if (RunBack()) return true;
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
-  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunSection()) return true;
+  if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunErrand() || RunSection())
+    return true;
   // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
   if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
   if (site_.assembler.Claim()) return true;
@@ -128,6 +130,12 @@ bool Worker::RunBlock() {
   if (!task) return false;
   if (holds_) {
     task_ = task;
+    return true;
+  }
+  if (!site_.away_nodes.empty()) {
+    AwayBlock* const block = site_.blocks.Take(clock_);
+    block->block = task;
+    GoOn(block);
     return true;
   }
   const uint64_t begin = site_.trace.Now();
@@ -144,6 +152,8 @@ uint32_t Worker::GrainsOfTask() const {
   const uint32_t most = site_.plan.block_rows() / site_.plan.grain_rows();
   // Whatever the time, where histories are to be repeated.
   if (holds_) return 1 + static_cast<uint32_t>(number_) % most;
+  // What others do takes them long enough.
+  if (!site_.away_nodes.empty()) return most;
   if (row_ticks_ == 0) return 1;
   const uint64_t grain_ticks = row_ticks_ * site_.plan.grain_rows();
   return static_cast<uint32_t>(std::clamp<uint64_t>(kTaskTicks / grain_ticks, 1, most));
@@ -187,8 +197,61 @@ bool Worker::RunSection() {
 }
 
 void Worker::Finish(SectionTask* task) {
+  const Section& section = *task->section;
+  if (!holds_ && section.batch == nullptr && !RowsAway::NodesOf(*section.work).empty()) {
+    AwayBlock* const block = site_.blocks.Take(clock_);
+    block->section = task;
+    GoOn(block);
+    return;
+  }
   section_runner_.Run(task);
   site_.work.NotifyAll();
+}
+
+bool Worker::RunBack() {
+  AwayBlock* const block = site_.blocks.Pop();
+  if (block == nullptr) return false;
+  GoOn(block);
+  return true;
+}
+
+void Worker::GoOn(AwayBlock* block) {
+  const uint64_t begin = site_.trace.Now();
+  if (block->section != nullptr) {
+    const std::vector<const WorkNode*> nodes = RowsAway::NodesOf(*block->section->section->work);
+    const bool is_done = block->RunSection(nodes, site_.away, clock_);
+    site_.trace.Add(number_, WorkKind::kSection, begin);
+    if (!is_done) return;
+    site_.blocks.Give(block);
+    site_.work.NotifyAll();
+    return;
+  }
+  const BlockTask task = *block->block;
+  if (begin != 0) clock_.CopyTicks(&ticks_before_);
+  const bool is_done = block->RunBlock(site_.plan.program(), site_.away_nodes,
+                                       site_.plan.grain_rows(), site_.away, clock_);
+  if (begin != 0) site_.trace.AddBlock(number_, clock_, begin, task.number, ticks_before_);
+  if (!is_done) return;
+  site_.blocks.Give(block);
+  Finish(task);
+}
+
+bool Worker::RunErrand() {
+  Errand* errand = site_.errands.Pop();
+  if (errand == nullptr) return false;
+  if (holds_) {
+    errand_ = errand;
+    return true;
+  }
+  const uint64_t begin = site_.trace.Now();
+  Finish(errand);
+  site_.trace.Add(number_, WorkKind::kErrand, begin);
+  return true;
+}
+
+void Worker::Finish(Errand* errand) {
+  StageClock::Scope scope(clock_, errand->stage());
+  site_.errands.Begin(errand);
 }
 
 bool Worker::RunRead() {
@@ -210,8 +273,11 @@ void Worker::Finish(ReadRequest* request) {
   const int stage = request->format->stage;
   StageClock::Scope scope(clock_, stage);
   const uint64_t begin = Ticks();
-  const uint64_t bytes = reader_.Run(request);
-  site_.gauges.AddRead(stage, bytes, Ticks() - begin);
+  const ChunkReader::Parking parking{site_.away, site_.reads};
+  const std::optional<uint64_t> bytes = reader_.Run(request, &parking);
+  // Nobody has anything to do for one that has left.
+  if (!bytes) return;
+  site_.gauges.AddRead(stage, *bytes, Ticks() - begin);
   site_.work.NotifyAll();
 }
 
@@ -226,6 +292,8 @@ bool Worker::FinishHeld() {
     Finish(std::exchange(read_, nullptr));
   } else if (section_ != nullptr) {
     Finish(std::exchange(section_, nullptr));
+  } else if (errand_ != nullptr) {
+    Finish(std::exchange(errand_, nullptr));
   } else if (task_) {
     task_is_filled_ = false;
     Finish(*std::exchange(task_, std::nullopt));
@@ -238,6 +306,7 @@ bool Worker::FinishHeld() {
 void Worker::RunRequests() {
   while (ReadRequest* request = site_.reads.Pop()) reader_.Run(request);
   while (SectionTask* task = site_.sections.Pop()) section_runner_.Run(task);
+  while (Errand* errand = site_.errands.Pop()) site_.errands.Begin(errand);
 }
 
 }  // namespace penstock

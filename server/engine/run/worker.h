@@ -14,13 +14,16 @@
 #include <vector>
 
 #include "server/engine/read/read_queue.h"
-#include "server/engine/run/event.h"
+#include "server/engine/run/away_blocks.h"
 #include "server/engine/run/step_assembler.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/run/work_trace.h"
 #include "server/engine/run/worker_gauges.h"
 #include "server/engine/run/worker_threads.h"
 #include "server/engine/section/section.h"
+#include "server/engine/tasks/away_tasks.h"
+#include "server/engine/tasks/errands.h"
+#include "server/engine/tasks/event.h"
 #include "server/engine/work/block_runner.h"
 
 namespace penstock {
@@ -33,6 +36,10 @@ struct WorkSite {
   RecordStore& store;
   ReadQueue& reads;
   SectionQueue& sections;
+  Errands& errands;
+  AwayTasks& away;
+  AwayBlocks& blocks;                              // of the tasks whose rows others compute
+  const std::vector<const WorkNode*>& away_nodes;  // of the plan's own work: where its blocks leave
   StepTable& steps;
   StepAssembler& assembler;
   Event& work;  // what workers sleep at
@@ -43,7 +50,9 @@ struct WorkSite {
   std::atomic<bool> slot_waiter{false};
 
   // What the front has asked for.
-  bool HasRequests() const { return !reads.empty() || !sections.empty(); }
+  bool HasRequests() const {
+    return !reads.empty() || !sections.empty() || !errands.empty() || !blocks.empty();
+  }
 };
 
 class Worker {
@@ -61,12 +70,14 @@ class Worker {
   bool Once(FrontResult* front);
 
   // Of one that holds.
-  bool has_held() const { return read_ != nullptr || section_ != nullptr || task_; }
+  bool has_held() const {
+    return read_ != nullptr || section_ != nullptr || errand_ != nullptr || task_;
+  }
   // Fills the block that it holds; false without one that is not filled yet.
   bool FillHeld();
   // Does the rest of what it holds; false when that is nothing.
   bool FinishHeld();
-  // Does all reads and sections that nobody has taken.
+  // Does all reads, sections and errands that nobody has taken.
   void RunRequests();
   // Cells that it has taken and that no record lies in yet.
   uint64_t spare_cells() const { return reader_.spare_cells() + section_runner_.spare_cells(); }
@@ -83,6 +94,11 @@ class Worker {
   void Finish(const BlockTask& task);
   bool RunSection();
   void Finish(SectionTask* task);
+  // Goes on with a task that has been away.
+  bool RunBack();
+  void GoOn(AwayBlock* block);
+  bool RunErrand();
+  void Finish(Errand* errand);
   bool RunRead();
   void Finish(ReadRequest* request);
 
@@ -99,6 +115,7 @@ class Worker {
   // What it holds: one of them.
   ReadRequest* read_ = nullptr;
   SectionTask* section_ = nullptr;
+  Errand* errand_ = nullptr;
   std::optional<BlockTask> task_;
   bool task_is_filled_ = false;
 };

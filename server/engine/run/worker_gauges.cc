@@ -55,9 +55,6 @@ void WorkerGauges::Fill(ExecutorStats* stats) const {
   stats->slot_wait_ns = scale_.ToNanos(slot_wait_ticks_.load(std::memory_order_relaxed));
   stats->running_ns = scale_.elapsed_ns();
   stats->bytes_read = bytes_read_.load(std::memory_order_relaxed);
-  const std::vector<CallUnderWay> calls = CallsUnderWay(kSlowCallNs);
-  stats->oldest_read = OldestRead(calls);
-  stats->oldest_write = OldestWrite(calls);
   for (size_t stage = 0; stage < stage_names_.size(); ++stage) {
     StageStats& row = stats->stages.emplace_back();
     row.name = stage_names_[stage];

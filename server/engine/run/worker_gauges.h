@@ -47,7 +47,7 @@ class WorkerGauges {
   // Called often; takes a sample when the last one is about a second old.
   void Sample();
 
-  // Fills in the times, what was read and what is being read and written, the bottleneck, and a row for each stage. REQUIRES: `workers` is there.
+  // Fills in the times, what was read, the bottleneck, and a row for each stage. REQUIRES: `workers` is there.
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;

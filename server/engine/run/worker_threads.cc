@@ -10,7 +10,7 @@
 #include "base/new_thread.h"
 #include "base/pending_call.h"
 #include "base/tick_clock.h"
-#include "server/engine/run/calls_under_way.h"
+#include "server/engine/tasks/calls_under_way.h"
 
 namespace penstock {
 namespace {
@@ -126,10 +126,7 @@ void WorkerThreads::SetRunning(int worker, bool running) {
 bool WorkerThreads::Hangs(int worker) const {
   const std::optional<CallSeen> call = gauges_.pulse(worker).call.Look();
   if (!call) return false;
-  const uint64_t hung_ns = call->kind == CallKind::kRead   ? hung_read_ns_
-                           : call->kind == CallKind::kSync ? kHungSyncNs
-                                                           : kHungCallNs;
-  return gauges_.scale().ToNanos(call->ticks) >= hung_ns;
+  return gauges_.scale().ToNanos(call->ticks) >= HungAfterNs(call->kind, hung_read_ns_);
 }
 
 bool WorkerThreads::WaitForEnd(int first, uint64_t computing_ns) {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/engine/run/event.h"
 #include "server/engine/run/worker_gauges.h"
+#include "server/engine/tasks/event.h"
 #include "server/engine/tensor/batch_sink.h"
 
 namespace penstock {
@@ -36,6 +36,8 @@ class WorkerThreads {
 
   int number() const { return number_.load(std::memory_order_seq_cst); }
   int max_number() const { return max_number_; }
+  // A read that takes so long is not waited for by who wants an end.
+  uint64_t hung_read_ns() const { return hung_read_ns_; }
 
   // Whether that worker is to end.
   bool IsOver(int worker) const {

@@ -100,11 +100,6 @@ Columns ColumnsOf(const BatchProgram& program, const Step& step, Arena& arena) {
 }  // namespace
 
 void SectionRunner::Run(SectionTask* task) {
-  if (task->errand != nullptr) {
-    task->errand();
-    task->done.store(true, std::memory_order_release);  // SYNC section-done
-    return;
-  }
   const uint32_t rows = static_cast<uint32_t>(task->rows);
   if (task->section->batch != nullptr) {
     try {
@@ -123,6 +118,10 @@ void SectionRunner::Run(SectionTask* task) {
     // What it has of others is not kept while it sleeps.
     evaluator_.Reset();
   }
+  Finish(task);
+}
+
+void SectionRunner::Finish(SectionTask* task) {
   store_.Release(task->records);
   task->records.clear();
   task->element_bytes = CellBytes(task->elements);
@@ -130,10 +129,35 @@ void SectionRunner::Run(SectionTask* task) {
   task->done.store(true, std::memory_order_release);  // SYNC section-done
 }
 
+bool SectionRunner::RunInParts(SectionTask* task, absl::Span<const WorkNode* const> nodes,
+                               AwayTasks& away, AwayTask* away_task) {
+  const uint32_t width = task->section->width;
+  const auto rows = static_cast<uint32_t>(task->rows);
+  evaluator_.set_rows_away(&rows_away_);
+  if (next_ == 0) FetchRecords(task->records);
+  while (next_ < rows) {
+    const uint32_t ready = rows_away_.Begin(
+        evaluator_, nodes, {&task->records[size_t{next_} * width], rows - next_, width}, away,
+        away_task);
+    if (ready == 0) return false;
+    if (!RunFetched(task, next_, ready)) break;
+    next_ += ready;
+  }
+  next_ = 0;
+  evaluator_.Reset();
+  rows_away_.Reset();
+  Finish(task);
+  return true;
+}
+
 // False when nothing follows in this task.
 bool SectionRunner::RunStrip(SectionTask* task, uint32_t first, uint32_t rows) {
   const uint32_t width = task->section->width;
   FetchRecords(absl::MakeConstSpan(task->records).subspan(first * width, size_t{rows} * width));
+  return RunFetched(task, first, rows);
+}
+
+bool SectionRunner::RunFetched(SectionTask* task, uint32_t first, uint32_t rows) {
   const uint32_t end = first + rows;
   while (first < end) {
     // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,11 +21,12 @@
 #include "server/engine/read/record.h"
 #include "server/engine/read/record_store.h"
 #include "server/engine/read/skip_limits.h"
-#include "server/engine/read/work_queue.h"
 #include "server/engine/section/split_op.h"
+#include "server/engine/tasks/work_queue.h"
 #include "server/engine/work/batch_program.h"
 #include "server/engine/work/block_runner.h"
 #include "server/engine/work/row_evaluator.h"
+#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 
@@ -54,8 +54,6 @@ struct Section {
 
 struct SectionTask {
   // Set by the front.
-  // What is to be done instead of all that follows: for an op that has other work than a section's for the workers.
-  std::function<void()> errand;
   const Section* section = nullptr;
   Position start;            // in front of the block's first record
   uint64_t rows_before = 0;  // of the block, in tasks before this one
@@ -97,6 +95,14 @@ class SectionRunner {
   // Does what the task asks and marks it done.
   void Run(SectionTask* task);
 
+  // The same where others compute some of the rows, at these nodes (RowsAway). False when the task has left for them: then it is gone on
+  // with, by the same call, when `task` is back, which Ended() is told first.
+  bool RunInParts(SectionTask* task, absl::Span<const WorkNode* const> nodes, AwayTasks& away,
+                  AwayTask* away_task);
+  void Ended(absl::Status status) { rows_away_.Ended(std::move(status)); }
+  // Whose time the next call takes.
+  void set_clock(StageClock& clock) { evaluator_.set_clock(clock); }
+
   // Cells that it has taken for elements to come.
   uint64_t spare_cells() const { return cells_.size(); }
 
@@ -105,6 +111,10 @@ class SectionRunner {
 
  private:
   bool RunStrip(SectionTask* task, uint32_t first, uint32_t rows);
+  // Of rows whose bytes are on their way. The same.
+  bool RunFetched(SectionTask* task, uint32_t first, uint32_t rows);
+  // The task is the front's again.
+  void Finish(SectionTask* task);
   RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(SectionTask* task, uint32_t first, uint32_t rows);
@@ -120,6 +130,8 @@ class SectionRunner {
   RowEvaluator evaluator_;
   BlockRunner batches_;
   std::vector<uint32_t>* element_rows_ = nullptr;
+  RowsAway rows_away_;
+  uint32_t next_ = 0;  // of a task that goes in parts: the first row that is not done
   int failed_stage_ = 0;
   bool failed_loading_ = false;
 };

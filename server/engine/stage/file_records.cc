@@ -43,7 +43,9 @@ class FileRecordsOp final : public OrderOp {
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
     const uint64_t left_out = count - *skipped;
-    if (left_out < kSeeksFrom || !Count()) return SkipByPulling(*this, context_, count, skipped);
+    std::optional<uint64_t> records;
+    if (left_out >= kSeeksFrom && !CountNow(*this, context_, &records)) return Pulled::kBlocked;
+    if (!records) return SkipByPulling(*this, context_, count, skipped);
     const uint64_t before = taken_;
     if (!Seek(taken_ + left_out)) return Pulled::kFailed;
     *skipped += taken_ - before;
@@ -82,19 +84,23 @@ class FileRecordsOp final : public OrderOp {
   }
 
   std::optional<uint64_t> Count() override {
-    if (counted_) return count_;
-    counted_ = true;
     // Where a damaged record ends its file, only reading tells.
     if (options_.format.is_stream() || options_.damage.skip_shard) return std::nullopt;
+    if (counted_) return count_;
     uint64_t sum = 0;
     std::vector<uint64_t> counts;
     for (uint32_t i = 0; i < files_.count; ++i) {
-      const auto index = context_.files.Index(files_.first + i, options_.format.stream.on_damage);
+      const auto index = AskIndex(i);
+      if (!index) continue;
+      counted_ = !index->ok();
       // A damaged file is reported when its records are read, in their order.
-      if (!index.ok()) return std::nullopt;
-      counts.push_back((*index)->size());
-      sum += (*index)->size();
+      if (counted_) return std::nullopt;
+      counts.push_back((**index)->size());
+      sum += (**index)->size();
     }
+    // All of them have been asked for.
+    if (counts.size() < files_.count) return std::nullopt;
+    counted_ = true;
     counts_ = std::move(counts);
     count_ = sum;
     return count_;
@@ -104,6 +110,11 @@ class FileRecordsOp final : public OrderOp {
   absl::Status status() const override { return status_; }
 
  private:
+  std::optional<FileTable::IndexOrError> AskIndex(uint32_t file) {
+    return context_.files.AskIndex(files_.first + file, options_.format.stream.on_damage,
+                                   context_.errands, options_.format.stage);
+  }
+
   Pulled GoToPosition() {
     if (!status_.ok()) return Pulled::kFailed;
     if (resume_at_ == 0) return Pulled::kSome;
@@ -194,8 +205,8 @@ class FileRecordsOp final : public OrderOp {
     skipped_ = 0;
     std::vector<uint64_t> offsets(state.next_file);
     for (uint32_t file = 0; file < state.next_file; ++file) {
-      const auto index =
-          context_.files.Index(files_.first + file, options_.format.stream.on_damage);
+      // What has been counted is there.
+      const FileTable::IndexOrError index = *AskIndex(file);
       if (!index.ok()) {
         Fail(index.status());
         return false;

@@ -21,12 +21,14 @@ class GlobalOrderOp final : public OrderOp {
       : context_(context),
         records_(std::move(records)),
         stage_(std::move(stage)),
+        stage_index_(stage_index),
         reshuffle_(reshuffle) {
     if (records_->reach().read_first) pull_.emplace(context, records_->files(), stage_index);
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    if (!Open() || !BeginPass()) return Pulled::kFailed;
+    if (!Open()) return status_.ok() ? Pulled::kBlocked : Pulled::kFailed;
+    if (!BeginPass()) return Pulled::kFailed;
     if (pull_ && !pull_->IsOver()) return Pulled::kBlocked;
     // The numbers of nested passes are longer.
     const uint64_t folded = epoch_ >> 32 == 0 ? epoch_ : MixPath(epoch_, 0);
@@ -40,7 +42,7 @@ class GlobalOrderOp final : public OrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
-    if (!Open()) return Pulled::kFailed;
+    if (!Open()) return status_.ok() ? Pulled::kBlocked : Pulled::kFailed;
     const uint64_t left = records_->size() - std::min(next_, records_->size());
     const uint64_t left_out = std::min(count - *skipped, left);
     next_ += left_out;
@@ -69,16 +71,13 @@ class GlobalOrderOp final : public OrderOp {
   absl::Status status() const override { return status_; }
 
  private:
+  // False also while the indices are not there yet.
   bool Open() {
-    if (open_) return true;
-    if (status_.ok()) {
-      const absl::Status status = records_->Open(context_.files);
-      if (!status.ok()) {
-        status_ =
-            absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
-      }
-    }
-    open_ = status_.ok();
+    if (open_ || !status_.ok()) return open_;
+    absl::Status status;
+    open_ = records_->Open(context_.files, context_.errands, stage_index_, &status);
+    if (!status.ok())
+      status_ = absl::Status(status.code(), absl::StrCat("stage ", stage_, ": ", status.message()));
     return open_;
   }
 
@@ -119,6 +118,7 @@ class GlobalOrderOp final : public OrderOp {
   FrontContext& context_;
   const std::shared_ptr<GlobalRecords> records_;
   const std::string stage_;
+  const int stage_index_;
   const bool reshuffle_;
   std::optional<FilePull> pull_;
   std::optional<GlobalRecords::Order> order_;  // of announced_order_
@@ -198,29 +198,35 @@ class GlobalLoaderImpl final : public ColumnLoader {
 
 }  // namespace
 
-absl::Status GlobalRecords::Open(FileTable& files) {
+bool GlobalRecords::Open(FileTable& files, Errands* errands, int stage, absl::Status* status) {
   {
     std::lock_guard<std::mutex> lock(opening_);
-    if (!indices_.empty()) return absl::OkStatus();
+    if (!indices_.empty()) return true;
   }
   std::vector<std::shared_ptr<const RecordIndex>> indices;
   std::vector<uint64_t> ends;
   uint64_t end = 0;
   for (uint32_t i = 0; i < files_.files.count; ++i) {
-    absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
-        files.Index(files_.files.first + i, files_.on_damage);
-    if (!index.ok()) return index.status();
-    end += (*index)->size();
+    std::optional<FileTable::IndexOrError> index =
+        files.AskIndex(files_.files.first + i, files_.on_damage, errands, stage);
+    if (!index) continue;
+    if (!index->ok()) {
+      *status = index->status();
+      return false;
+    }
+    end += (**index)->size();
     ends.push_back(end);
-    indices.push_back(*std::move(index));
+    indices.push_back(**std::move(index));
   }
+  // All of them have been asked for.
+  if (indices.size() < files_.files.count) return false;
   std::lock_guard<std::mutex> lock(opening_);
   // Another stream of the plan may have been first, and reads them already.
-  if (!indices_.empty()) return absl::OkStatus();
+  if (!indices_.empty()) return true;
   maps_ = std::vector<Mapping>(indices.size());
   ends_ = std::move(ends);
   indices_ = std::move(indices);
-  return absl::OkStatus();
+  return true;
 }
 
 std::vector<std::pair<uint32_t, Damage>> GlobalRecords::damage() const {

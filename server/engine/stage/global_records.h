@@ -39,8 +39,9 @@ class GlobalRecords {
   GlobalRecords(IndexedFiles files, GlobalReach reach, uint64_t key)
       : files_(files), reach_(reach), key_(key) {}
 
-  // Loads the indices, or builds them. Once.
-  absl::Status Open(FileTable& files);
+  // Has the indices loaded, or built. False while they are not there yet, and where they cannot be had: then `*status` says why. As
+  // FileTable::AskIndex(); once.
+  bool Open(FileTable& files, Errands* errands, int stage, absl::Status* status);
 
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   // What the files' indices leave out, by file and offset; its count is judged as SkipLimits has it.

@@ -121,7 +121,7 @@ void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room)
   NoteFailure(step, status.row, step->failure, form.stage, /*loading=*/false);
 }
 
-void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
+void BlockRunner::Begin(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
   program_ = &program;
   evaluator_.Reset();
   evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
@@ -135,12 +135,39 @@ void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, u
   block_ = step->variable.TakeBlock();
   FetchRecords(absl::MakeConstSpan(step->records)
                    .subspan(size_t{first} * program.width(), size_t{rows} * program.width()));
+}
+
+void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
+  Begin(program, step, first, rows);
   RunToFailure(step, first, rows);
   // What it has of others is not kept while it sleeps.
   evaluator_.Reset();
 }
 
-void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
+bool BlockRunner::RunInParts(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows,
+                             absl::Span<const WorkNode* const> nodes, AwayTasks& away,
+                             AwayTask* task) {
+  if (!std::exchange(begun_, true)) {
+    Begin(program, step, first, rows);
+    evaluator_.set_rows_away(&rows_away_);
+    next_ = first;
+  }
+  const uint32_t width = program.width();
+  while (next_ < first + rows) {
+    const uint32_t ready = rows_away_.Begin(
+        evaluator_, nodes, {&step->records[size_t{next_} * width], first + rows - next_, width},
+        away, task);
+    if (ready == 0) return false;
+    if (!RunToFailure(step, next_, ready)) break;
+    next_ += ready;
+  }
+  evaluator_.Reset();
+  rows_away_.Reset();
+  begun_ = false;
+  return true;
+}
+
+bool BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
   // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at
   // the rows before it.
   RowStatus failure;
@@ -154,12 +181,13 @@ void BlockRunner::RunToFailure(Step* step, uint32_t first, uint32_t rows) {
     loading = failed_loading_;
     left = failure.row;
   }
-  if (failure.ok()) return;
+  if (failure.ok()) return true;
 
   const int row = static_cast<int>(first) + failure.row;
   std::lock_guard<std::mutex> lock(step->failure_mutex);
-  if (!step->failure.ok() && step->failed_row < row) return;
+  if (!step->failure.ok() && step->failed_row < row) return false;
   NoteFailure(step, row, failure.status, stage, loading);
+  return false;
 }
 
 void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, int stage,

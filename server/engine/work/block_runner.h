@@ -5,11 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "server/engine/read/file_table.h"
 #include "server/engine/work/batch_program.h"
 #include "server/engine/work/row_evaluator.h"
+#include "server/engine/work/rows_away.h"
 #include "server/engine/work/stage_clock.h"
 #include "server/engine/work/step.h"
 
@@ -25,13 +27,22 @@ class BlockRunner {
   // address; the lowest of all blocks stays.
   void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
 
+  // The same where others compute some of the rows, at these nodes (RowsAway). False when the block has left for them: then it is gone on
+  // with, by a call with the same arguments, when `task` is back, which Ended() is told first.
+  bool RunInParts(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows,
+                  absl::Span<const WorkNode* const> nodes, AwayTasks& away, AwayTask* task);
+  void Ended(absl::Status status) { rows_away_.Ended(std::move(status)); }
+  // Whose time the next call takes.
+  void set_clock(StageClock& clock) { evaluator_.set_clock(clock); }
+
   // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements. With `room` the slot's variable
   // part is allocated there, of the size that is needed.
   void Complete(const BatchProgram& program, Step* step, Arena* room = nullptr);
 
  private:
-  // Up to the first row that fails, which is noted in the step.
-  void RunToFailure(Step* step, uint32_t first, uint32_t rows);
+  void Begin(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
+  // Up to the first row that fails, which is noted in the step: false then.
+  bool RunToFailure(Step* step, uint32_t first, uint32_t rows);
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(Step* step, uint32_t first, uint32_t rows);
@@ -49,6 +60,9 @@ class BlockRunner {
   const BatchProgram* program_ = nullptr;  // of the call
   RowEvaluator evaluator_;
   uint32_t block_ = 0;  // of the call, among those of the step
+  RowsAway rows_away_;
+  uint32_t next_ = 0;   // of a block that goes in parts: the first row that is not done
+  bool begun_ = false;  // such a block has been
   int failed_stage_ = 0;
   bool failed_loading_ = false;
 };

@@ -10,6 +10,7 @@
 #include "base/row_shape.h"
 #include "io/record/tfrecord_frame.h"
 #include "server/engine/share/shared_prefixes.h"
+#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 namespace {
@@ -26,7 +27,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
     case WorkNode::Kind::kLoad: {
       failed_stage_ = node.stages.back();
       failed_loading_ = true;
-      StageClock::Scope scope(clock_, failed_stage_);
+      StageClock::Scope scope(*clock_, failed_stage_);
       // A record may lie in a map, a look at which may hang as a read does.
       std::optional<PendingCall> call;
       const RecordRef* const first = rows.rows > 0 ? rows.refs + node.reference : nullptr;
@@ -59,20 +60,27 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
 
 RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
                                      absl::Span<Column> out) {
+  RowStatus status;
+  if (rows_away_ != nullptr && rows_away_->Take(node, rows, out, &status)) {
+    failed_stage_ = node.stages.back();
+    failed_loading_ = false;
+    if (status.ok()) clock_->Count(failed_stage_, rows.rows);
+    return status;
+  }
   Columns in(node.inputs[0]->output.size());
-  RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
+  status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
   if (!status.ok()) return status;
   if (node.op->draws()) AddIdentities(*node.inputs[0], rows, &in);
   failed_stage_ = node.stages.back();
   failed_loading_ = false;
-  StageClock::Scope scope(clock_, failed_stage_);
+  StageClock::Scope scope(*clock_, failed_stage_);
   const bool past_caches = &node == past_caches_ &&
                            std::all_of(out.begin(), out.end(),
                                        [](const Column& column) { return column.data != nullptr; });
   const int count = static_cast<int>(rows.rows);
   status = past_caches ? node.op->RunPastCaches(count, in, out, arena_)
                        : node.op->Run(count, in, out, arena_);
-  if (status.ok()) clock_.Count(failed_stage_, rows.rows);
+  if (status.ok()) clock_->Count(failed_stage_, rows.rows);
   return status;
 }
 
@@ -87,13 +95,13 @@ bool RowEvaluator::EvaluateShared(const WorkNode& node, const PrefixShare& share
   for (size_t i = 0; i < work.rest.size() && done; ++i) {
     const WorkOp& op = *work.rest[i];
     if (op.draws()) AddIdentities(*node.inputs[0], rows, &in);
-    StageClock::Scope scope(clock_, node.stages.back());
+    StageClock::Scope scope(*clock_, node.stages.back());
     const bool is_last = i + 1 == work.rest.size();
     Columns next(op.output().size());
     done =
         op.Run(static_cast<int>(rows.rows), in, is_last ? out : absl::MakeSpan(next), arena_).ok();
     in = std::move(next);
-    if (done && is_last) clock_.Count(node.stages.back(), rows.rows);
+    if (done && is_last) clock_->Count(node.stages.back(), rows.rows);
   }
   if (!done) std::copy(asked.begin(), asked.end(), out.begin());
   return done;

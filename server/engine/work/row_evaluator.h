@@ -22,13 +22,14 @@ namespace penstock {
 using Columns = absl::InlinedVector<Column, 8>;
 
 class PrefixMember;
+class RowsAway;
 struct PrefixShare;
 
 class RowEvaluator {
  public:
   // With `sharing`, which must outlive it, work that other pipelines do too is done by whoever comes first.
   RowEvaluator(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
-      : files_(files), clock_(clock), sharing_(sharing) {}
+      : files_(files), clock_(&clock), sharing_(sharing) {}
 
   // Forgets the temporaries.
   void Reset() {
@@ -37,7 +38,11 @@ class RowEvaluator {
   }
   Arena& arena() { return arena_; }
   FileTable& files() { return files_; }
-  StageClock& clock() { return clock_; }
+  StageClock& clock() { return *clock_; }
+  // Where another worker goes on.
+  void set_clock(StageClock& clock) { clock_ = &clock; }
+  // Rows that others have computed, which must outlive it; null: none.
+  void set_rows_away(const RowsAway* rows) { rows_away_ = rows; }
 
   // The columns of a node. Where out[i].data is set, feature i is written there or left elsewhere.
   // Of a failure: the first row that failed in the op that met it; an earlier row may still fail in
@@ -64,8 +69,9 @@ class RowEvaluator {
   RowStatus EvaluateBranches(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
 
   FileTable& files_;
-  StageClock& clock_;
-  const PrefixMember* const sharing_;  // may be null
+  StageClock* clock_;
+  const PrefixMember* const sharing_;    // may be null
+  const RowsAway* rows_away_ = nullptr;  // may be null
   Arena arena_;
   SharedRows shared_;
   DrawLog* draw_log_ = nullptr;

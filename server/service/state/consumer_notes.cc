@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/new_thread.h"
-#include "server/engine/run/calls_under_way.h"
+#include "server/engine/tasks/calls_under_way.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {

@@ -12,7 +12,7 @@
 #include "base/pending_call.h"
 #include "base/stop_flag.h"
 #include "base/tick_clock.h"
-#include "server/engine/run/calls_under_way.h"
+#include "server/engine/tasks/calls_under_way.h"
 
 namespace penstock {
 namespace {

@@ -20,6 +20,8 @@ std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages)
       return absl::StrFormat("block of step %d", span.detail);
     case WorkKind::kSection:
       return "section";
+    case WorkKind::kErrand:
+      return "errand";
     case WorkKind::kStage:
       return span.detail < stages.size() ? stages[span.detail] : "stage";
     case WorkKind::kWaitForSlot:

@@ -1,4 +1,4 @@
-#include "server/engine/read/work_queue.h"
+#include "server/engine/tasks/work_queue.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "server/engine/run/calls_under_way.h"
+#include "server/engine/tasks/calls_under_way.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -17,6 +17,11 @@ std::optional<CallUnderWay> OldestOf(const std::vector<CallUnderWay>& calls, con
 
 }  // namespace
 
+uint64_t HungAfterNs(CallKind kind, uint64_t hung_read_ns) {
+  if (kind == CallKind::kRead) return hung_read_ns;
+  return kind == CallKind::kSync ? kHungSyncNs : kHungCallNs;
+}
+
 absl::Status ReadDeadlineError(const CallUnderWay& read, uint64_t deadline_ns) {
   constexpr uint64_t kNsPerMs = 1'000'000;
   return absl::DeadlineExceededError(
@@ -29,8 +34,13 @@ std::optional<CallUnderWay> OldestRead(const std::vector<CallUnderWay>& calls) {
   return OldestOf(calls, [](CallKind kind) { return kind == CallKind::kRead; });
 }
 
+std::optional<CallUnderWay> OldestWork(const std::vector<CallUnderWay>& calls) {
+  return OldestOf(calls, [](CallKind kind) { return kind == CallKind::kWork; });
+}
+
 std::optional<CallUnderWay> OldestWrite(const std::vector<CallUnderWay>& calls) {
-  return OldestOf(calls, [](CallKind kind) { return kind != CallKind::kRead; });
+  return OldestOf(
+      calls, [](CallKind kind) { return kind == CallKind::kWrite || kind == CallKind::kSync; });
 }
 
 }  // namespace penstock

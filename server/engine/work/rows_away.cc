@@ -1,0 +1,108 @@
+#include "server/engine/work/rows_away.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/engine/order/dataset.h"
+#include "server/engine/work/row_evaluator.h"
+
+namespace penstock {
+namespace {
+
+void AddNodes(const WorkNode& work, std::vector<const WorkNode*>* nodes) {
+  // The rows of a branch are others than the block's. Behind a source lies what a section has done.
+  if (work.kind == WorkNode::Kind::kBranch || work.kind == WorkNode::Kind::kLoad) return;
+  for (const std::unique_ptr<WorkNode>& input : work.inputs) AddNodes(*input, nodes);
+  if (work.kind == WorkNode::Kind::kWork && work.op->away() != nullptr) nodes->push_back(&work);
+}
+
+Column RowsFrom(const Column& column, uint32_t row, const Feature& feature) {
+  Column rest = column;
+  if (rest.data != nullptr) rest.data += row * rest.row_bytes;
+  if (rest.rows != nullptr) rest.rows += row;
+  if (rest.dims != nullptr) rest.dims += row * feature.type.shape.size();
+  return rest;
+}
+
+}  // namespace
+
+std::vector<const WorkNode*> RowsAway::NodesOf(const WorkNode& work) {
+  std::vector<const WorkNode*> nodes;
+  AddNodes(work, &nodes);
+  return nodes;
+}
+
+uint32_t RowsAway::Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* const> nodes,
+                         RowReferences rows, AwayTasks& away, AwayTask* task) {
+  for (const WorkNode* const node : nodes) {
+    uint32_t skipped = 0;
+    if (const Made* const made = Find(*node, rows, &skipped)) {
+      rows.rows = std::min(rows.rows, made->known() - skipped);
+      continue;
+    }
+    Made& call = made_.emplace_back();
+    while (true) {
+      evaluator.Reset();
+      call.in.assign(node->inputs[0]->output.size(), Column());
+      const RowStatus status = evaluator.Evaluate(*node->inputs[0], rows, absl::MakeSpan(call.in));
+      if (status.ok()) break;
+      // The rows in front of it go on; it fails when it is evaluated.
+      rows.rows = status.row;
+      if (rows.rows == 0) {
+        made_.pop_back();
+        return 1;
+      }
+    }
+    if (node->op->draws()) evaluator.AddIdentities(*node->inputs[0], rows, &call.in);
+    call.node = node;
+    call.rows = rows;
+    call.out.assign(node->output.size(), Column());
+    call.call = {.rows = static_cast<int>(rows.rows),
+                 .in = call.in,
+                 .out = absl::MakeSpan(call.out),
+                 .arena = &arena_};
+    const AwayWorkOp& op = *node->op->away();
+    StageClock::Scope scope(evaluator.clock(), node->stages.back());
+    // From here on it may be another worker's.
+    op.Begin(&call.call,
+             away.Leave(task, {CallKind::kWork, op.doing(), op.place(), 0, node->stages.back()}));
+    return 0;
+  }
+  return rows.rows;
+}
+
+void RowsAway::Ended(absl::Status status) {
+  if (!status.ok()) made_.back().call.failure = {std::move(status), 0};
+}
+
+const RowsAway::Made* RowsAway::Find(const WorkNode& node, RowReferences rows,
+                                     uint32_t* skipped) const {
+  for (const Made& made : made_) {
+    if (made.node != &node || rows.refs < made.rows.refs) continue;
+    const auto first = static_cast<uint32_t>((rows.refs - made.rows.refs) / rows.stride);
+    if (first >= made.known()) continue;
+    *skipped = first;
+    return &made;
+  }
+  return nullptr;
+}
+
+bool RowsAway::Take(const WorkNode& node, RowReferences rows, absl::Span<Column> out,
+                    RowStatus* status) const {
+  uint32_t skipped = 0;
+  const Made* const made = Find(node, rows, &skipped);
+  if (made == nullptr || skipped + rows.rows > made->known()) return false;
+  *status = {};
+  const auto failed = static_cast<uint32_t>(made->call.failure.row);
+  if (!made->call.failure.ok() && failed < skipped + rows.rows)
+    *status = {made->call.failure.status, static_cast<int>(failed - skipped)};
+  for (size_t i = 0; i < out.size(); ++i) out[i] = RowsFrom(made->out[i], skipped, node.output[i]);
+  return true;
+}
+
+void RowsAway::Reset() {
+  made_.clear();
+  arena_.Reset();
+}
+
+}  // namespace penstock
