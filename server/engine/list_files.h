@@ -1,7 +1,7 @@
 // The files that a source's paths and globs stand for.
 //
 // Threads: any; no state.
-// Cost:    each file is looked at, for its size and identity; in a file system that is not the machine's own it is opened.
+// Cost:    that of the file system's listing.
 #pragma once
 
 #include <string>

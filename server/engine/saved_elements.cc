@@ -200,7 +200,7 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   FileEntry entry;
   entry.path = path;
   entry.size_bytes = (*file)->size();
-  entry.identity = (*file)->identity();
+  entry.version = (*file)->version();
   const FileRange files = plan.AddFiles({entry});
   const SavedOrder order{*elements, std::move(chosen), files.first};
   plan.SetSource(std::make_unique<SavedLoader>(*elements), files, MakeSavedOrder(order));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/kept_descriptors.h"
 #include "server/engine/counted_order.h"
 #include "server/engine/list_files.h"
 #include "server/engine/op_registry.h"
@@ -88,15 +90,17 @@ class WholeFileLoader final : public Loader {
   static RowStatus LoadContents(RowReferences rows, FileTable& files, Column* out, Arena& arena) {
     auto* contents = arena.AllocateArray<RowBytes>(rows.rows);
     out->rows = contents;
-    // The disk is told of all files before the first is waited for.
+    // The disk is told of what follows before a file is waited for.
     std::vector<std::shared_ptr<RandomAccessFile>> open;
+    const size_t ahead = FilesOpenedAhead();
     for (uint32_t row = 0; row < rows.rows; ++row) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.OpenAnew(rows[row].file);
-      if (!file.ok()) return {file.status(), static_cast<int>(row)};
-      (*file)->WillNeed(0, (*file)->size());
-      open.push_back(*std::move(file));
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) {
+      while (open.size() < std::min<size_t>(rows.rows, row + ahead)) {
+        const auto next = static_cast<uint32_t>(open.size());
+        absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.OpenAnew(rows[next].file);
+        if (!file.ok()) return {file.status(), static_cast<int>(next)};
+        (*file)->WillNeed(0, (*file)->size());
+        open.push_back(*std::move(file));
+      }
       const uint64_t size = open[row]->size();
       uint8_t* const data = arena.Allocate(size);
       const absl::StatusOr<size_t> read = open[row]->ReadAt(0, absl::MakeSpan(data, size));

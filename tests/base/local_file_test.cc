@@ -57,7 +57,7 @@ TEST_CASE("a look at a file says what opening it says") {
     REQUIRE(seen.status().code() == opened.status().code());
     if (!opened.ok()) continue;
     CHECK(seen->size_bytes == (*opened)->size());
-    CHECK(seen->identity == (*opened)->identity());
+    CHECK(seen->version == (*opened)->version());
   }
   CHECK(look.At(folder + "/b")->size_bytes == 12);
   CHECK(look.At(folder + "/sub/a")->size_bytes == 15);

@@ -600,8 +600,8 @@ class CountedFiles final : public FileSystem {
     if (!file.ok()) return file.status();
     return std::make_shared<File>(*this, *std::move(file));
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
   uint64_t reads() const { return reads_; }
 
@@ -612,7 +612,7 @@ class CountedFiles final : public FileSystem {
         : files_(files), file_(std::move(file)) {}
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
-    FileIdentity identity() const override { return file_->identity(); }
+    FileVersion version() const override { return file_->version(); }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       if (out.size() > 4096) ++files_.reads_;
       return file_->ReadAt(offset, out);

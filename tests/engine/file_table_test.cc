@@ -35,7 +35,7 @@ class Closed final : public FileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     return absl::PermissionDeniedError(path);
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
     return absl::PermissionDeniedError(pattern);
   }
 };
@@ -47,7 +47,7 @@ TEST_CASE("fault 55: a file is mapped by the way that it is read by, and by no o
   REQUIRE(listed.ok());
   const Manifest manifest = {{.path = folder / "data",
                               .size_bytes = (*listed)->size(),
-                              .identity = (*listed)->identity()}};
+                              .version = (*listed)->version()}};
   CHECK(FileTable(LocalFileSystem(), manifest).Map(0) != nullptr);
   Closed closed;
   CHECK(FileTable(closed, manifest).Map(0) == nullptr);
@@ -60,7 +60,7 @@ TEST_CASE("fault 23: what has come in the place of a file is neither mapped nor 
   const auto listed = LocalFileSystem().Open(path);
   REQUIRE(listed.ok());
   const Manifest manifest = {
-      {.path = path, .size_bytes = (*listed)->size(), .identity = (*listed)->identity()}};
+      {.path = path, .size_bytes = (*listed)->size(), .version = (*listed)->version()}};
   FileTable before(LocalFileSystem(), manifest);
   const auto opened = before.Open(0);
   REQUIRE(opened.ok());
@@ -94,7 +94,7 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
     const auto opened = LocalFileSystem().Open(folder / name);
     manifest.push_back({.path = folder / name,
                         .size_bytes = (*opened)->size(),
-                        .identity = (*opened)->identity()});
+                        .version = (*opened)->version()});
   }
   const auto maps = std::make_shared<SharedMaps>(2 * kBytes);
   const auto map_of = [](FileTable& table, uint32_t file) -> const MappedFile* {
