@@ -93,6 +93,7 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     const std::string bytes = DeterministicBytes(content);
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
+  cache->stages_.append(before.meanings);
   // Elements that fail are in none that is made in front of an ignore_errors.
   if (plan.ignored()) cache->stages_.append("ignored");
   cache->schema_ = {plan.signature(), plan.structure(), compressed, sharded};

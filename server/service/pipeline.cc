@@ -53,6 +53,16 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
                           absl::StrCat("change ", i, " of the history: ", status.message()));
     }
   }
+  if (options.state.meanings) {
+    status = timeline.CheckMeaningsOfPhases(*options.state.meanings);
+    if (!status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat(status.message(),
+                       "; restart the daemon of the release that this pipeline was made with, or "
+                       "delete the pipeline and create it anew, to begin with the new meaning"));
+    }
+  }
   std::shared_ptr<Pipeline> pipeline(
       new Pipeline(*std::move(checked), std::move(timeline), options, files));
   return Prepared{std::move(pipeline), std::move(indices)};

@@ -87,6 +87,10 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   steered.paused = true;
   steered.slow_policies["g"] = {ring::SlowPolicy::kSkip, 77};
   steered.complete_groups = {"g", "h"};
+  v1::StageMeaning* const meaning = steered.meanings.emplace_back().add_stage();
+  meaning->set_place(3);
+  meaning->set_number(2);
+  steered.meanings.emplace_back();
   REQUIRE(journal.Put(steered).ok());
   const auto again = journal.Load();
   REQUIRE(again.size() == 1);
@@ -96,6 +100,12 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(again[0].paused);
   CHECK(again[0].slow_policies == steered.slow_policies);
   CHECK(again[0].complete_groups == steered.complete_groups);
+  CHECK(entries[0].meanings.empty());
+  REQUIRE(again[0].meanings.size() == 2);
+  REQUIRE(again[0].meanings[0].stage_size() == 1);
+  CHECK(again[0].meanings[0].stage(0).place() == 3);
+  CHECK(again[0].meanings[0].stage(0).number() == 2);
+  CHECK(again[0].meanings[1].stage().empty());
   // A file of an earlier release does not tell, which is not the same as that there are none.
   CHECK_FALSE(entries[0].complete_groups);
   steered.complete_groups->clear();
