@@ -17,7 +17,7 @@ FileEntry EntryOf(const RandomAccessFile& file) {
 }
 
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
-                                   FileSystem& files) {
+                                   PlanBuilder& plan, FileOrder order) {
   if (patterns.empty())
     return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
   Manifest manifest;
@@ -27,7 +27,7 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
       return absl::InvalidArgumentError(absl::StrCat(
           "files: expected a path or glob, found a zero byte at ", zero, " of ", pattern.size()));
     }
-    absl::StatusOr<std::vector<ListedFile>> listed = files.List(pattern);
+    absl::StatusOr<std::vector<ListedFile>> listed = plan.files().List(pattern);
     if (!listed.ok()) return listed.status();
     for (ListedFile& file : *listed) {
       FileEntry entry;
@@ -38,8 +38,12 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
     }
   }
   const auto less = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
-  if (!std::is_sorted(manifest.begin(), manifest.end(), less))
+  if (std::is_sorted(manifest.begin(), manifest.end(), less)) return manifest;
+  if (order == FileOrder::kByPath) {
     std::sort(manifest.begin(), manifest.end(), less);
+  } else {
+    plan.RaiseMeaning({2, "a list of files keeps its order"});
+  }
   return manifest;
 }
 

@@ -4,19 +4,26 @@
 // Cost:    that of the file system's listing.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "server/base/file.h"
 #include "server/engine/file_table.h"
+#include "server/engine/plan_builder.h"
 
 namespace penstock {
 
-// In the byte order of their paths; a file that several patterns match comes as often. An error when there is no pattern, or one
-// matches nothing.
+enum class FileOrder : uint8_t {
+  kOfList,  // that of the patterns, and where one matches several files the byte order of their paths
+  kByPath,  // the byte order of all paths
+};
+
+// A file that several patterns match comes as often. An error when there is no pattern, or one matches nothing. Raises the meaning of the stage
+// that is planned where the order of the list is not that of the paths.
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
-                                   FileSystem& files);
+                                   PlanBuilder& plan, FileOrder order = FileOrder::kOfList);
 
 // The entry of an open file.
 FileEntry EntryOf(const RandomAccessFile& file);

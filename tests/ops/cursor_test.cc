@@ -322,8 +322,8 @@ TEST_CASE("A cursor by another meaning of an op is refused, whatever is allowed"
 TEST_CASE("Where other work is allowed, it may mean what it does, but not in an older cursor") {
   ContractFiles files;
   const v1::Fingerprint made = *FingerprintOf(*MustPlan(files.Spec(kBase)));
-  const v1::Fingerprint other = *FingerprintOf(
-      *MustPlan(files.Spec(absl::StrReplaceAll(kBase, {{"n * 2", "n * 3"}}))));
+  const v1::Fingerprint other =
+      *FingerprintOf(*MustPlan(files.Spec(absl::StrReplaceAll(kBase, {{"n * 2", "n * 3"}}))));
   const auto status = [](const v1::Fingerprint& of, const v1::Fingerprint& expected) {
     return ReadCursor(*CursorMaker(of).Make(3, Position({1})), expected, ChangedWork::kAllow)
         .status();
@@ -353,7 +353,8 @@ TEST_CASE("A cursor of files with another number of records is refused, where bo
                                         "' } } stage { batch { batch_size: 2 } }");
   const auto index = [&] {
     const auto file = LocalFileSystem().Open(folder / "a");
-    REQUIRE(LoadOrBuildIndex(*file, {}).ok());
+    FolderIndexStore store(LocalFileSystem(), "");
+    REQUIRE(LoadOrBuildIndex(*file, store, {}).ok());
   };
   write(false);
   const std::string without = CursorOf(spec, 1);
