@@ -131,7 +131,8 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> FileTable::Index(uint32_t fil
   IndexOptions options;
   options.on_damage = on_damage;
   options.build = building_ == IndexBuilding::kWhenAsked;
-  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, index_store_, options);
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
+      LoadOrBuildIndex(*handle, index_store_, options);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!index.ok()) {
     if (absl::IsNotFound(index.status()) && missing_index_.empty())
@@ -155,7 +156,8 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
         index = indices_[file];
       }
       if (index != nullptr && absl::IsDataLoss(status) &&
-          index->data_version() != (*handle)->VersionNow() && !IsWhereIndexed(**handle, *index, offset)) {
+          index->data_version() != (*handle)->VersionNow() &&
+          !IsWhereIndexed(**handle, *index, offset)) {
         return absl::DataLossError(absl::StrCat(
             "the file changed since its index was made: no sound record is where that says; "
             "`penstock index ",

@@ -97,6 +97,10 @@ class FileTable {
 
   const Manifest& manifest() const { return manifest_; }
 
+  // Of records and files that are read when they are worked on; what the read queue reads is counted by who runs it.
+  void CountRead(uint64_t bytes) { bytes_read_.fetch_add(bytes, std::memory_order_relaxed); }
+  uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+
   // For who is told what is no error.
   void Tell(const std::string& notice) const {
     if (notice_) notice_(notice);
@@ -125,11 +129,12 @@ class FileTable {
   SharedIndices* const shared_;  // may be null
   const Notice notice_;
   std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
+  std::atomic<uint64_t> bytes_read_{0};
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
-  std::deque<uint32_t> kept_;  // of those, in the order in which they were opened; under mutex_
-  std::vector<bool> has_grown_;                          // under mutex_: of which that was told
+  std::deque<uint32_t> kept_;    // of those, in the order in which they were opened; under mutex_
+  std::vector<bool> has_grown_;  // under mutex_: of which that was told
   std::shared_ptr<SharedMaps> maps_;                 // constant once files are used; may be null
   std::unordered_map<uint32_t, KeptMap> kept_maps_;  // under mutex_
   std::unordered_set<uint32_t> without_map_;  // under mutex_: of which there is none to be had

@@ -156,6 +156,7 @@ class SavedLoader final : public Loader {
     absl::StatusOr<size_t> read =
         (*file)->ReadAt(at - kElementFrameBytes, absl::MakeSpan(frame, bytes));
     if (!read.ok()) return read.status();
+    files.CountRead(bytes);
     return *read == bytes;
   }
 

@@ -111,6 +111,7 @@ class WholeFileLoader final : public Loader {
                 static_cast<int>(row)};
       }
       contents[row] = {data, size};
+      files.CountRead(size);
       open[row].reset();
     }
     return {};
@@ -137,7 +138,7 @@ class WholeFileLoader final : public Loader {
 const OpRegistration<v1::Files> kFiles(
     "files",
     [](const v1::Files& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
+      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan);
       if (!manifest.ok()) return manifest.status();
       for (FileEntry& entry : *manifest) {
         entry.is_one_element = true;
