@@ -163,9 +163,8 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
       return Reject("it has a record above the limit");
   }
   const bool verified = !*copied && (LoadU32(head + 12) & kVerifiedFlag) != 0;
-  return std::make_shared<const RecordIndex>(
-      std::move(file), offsets, std::move(damage),
-      RecordIndex::Data{stamp.data_bytes, made, verified});
+  return std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
+                                             RecordIndex::Data{stamp.data_bytes, made, verified});
 }
 
 }  // namespace penstock

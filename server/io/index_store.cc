@@ -77,8 +77,8 @@ absl::Status FolderIndexStore::Write(const std::string& place, Writing write) {
   }
   const std::string path = AbsolutePath(place);
   const std::string folder = path.substr(0, BeginOfName(path) - 1);
-  absl::Status status = IsOwn(place) ? disk->MakeFolder(folder)
-                                     : disk->CheckFolder(folder.empty() ? "/" : folder);
+  absl::Status status =
+      IsOwn(place) ? disk->MakeFolder(folder) : disk->CheckFolder(folder.empty() ? "/" : folder);
   if (!status.ok()) return status;
   const std::string part = absl::StrCat(path, kPartSuffix);
   absl::StatusOr<std::unique_ptr<WrittenFile>> file = disk->Create(part);

@@ -40,8 +40,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
   }
   const uint64_t size = status.st_size;
-  absl::StatusOr<std::unique_ptr<MappedFile>> map =
-      MapOpen(path, fd, size, VersionOf(fd, status));
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MapOpen(path, fd, size, VersionOf(fd, status));
   close(fd);
   return map;
 }

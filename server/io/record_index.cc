@@ -217,10 +217,9 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, IndexStore
   if (!index.ok()) return index;
   if (options.progress) options.progress(file->size());
   result.built = true;
-  if (!options.write) return index;
   for (const std::string& place : store.PlacesToWrite(file->path())) {
-    const absl::Status written = store.Write(
-        place, [&](WrittenFile& out) { return WriteIndex(out, **index, *stamp); });
+    const absl::Status written =
+        store.Write(place, [&](WrittenFile& out) { return WriteIndex(out, **index, *stamp); });
     result.left_to_another = absl::IsUnavailable(written);
     result.unwritten = std::string(written.message());
     if (written.ok()) result.path = place;

@@ -96,16 +96,14 @@ struct IndexOptions {
   std::function<void(uint64_t bytes)> progress = nullptr;
   // False: what is not there is NotFound.
   bool build = true;
-  // Whether to keep what was built. Where it cannot be kept, the index is as good without.
-  bool write = true;
 };
 
 // What happened, for messages; may be null.
 struct IndexReport {
   bool built = false;
-  std::string path;       // the place of the index that was loaded or written; empty: none
-  std::string rejected;   // why the one that was there was not used; empty: there was none
-  std::string unwritten;  // why it could not be kept
+  std::string path;              // the place of the index that was loaded or written; empty: none
+  std::string rejected;          // why the one that was there was not used; empty: there was none
+  std::string unwritten;         // why it could not be kept
   bool left_to_another = false;  // who is writing it at this moment
 };
 

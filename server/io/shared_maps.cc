@@ -13,8 +13,7 @@ namespace penstock {
 struct SharedMaps::Table {
   using Key = std::tuple<std::string, uint64_t, int64_t, uint64_t, uint64_t, int64_t>;
   static Key KeyOf(const std::string& path, uint64_t size, const FileVersion& version) {
-    return {path,           size, version.modified_ns, version.object, version.holder,
-            version.changed_ns};
+    return {path, size, version.modified_ns, version.object, version.holder, version.changed_ns};
   }
 
   explicit Table(uint64_t max_bytes) : max_bytes(max_bytes) {}
