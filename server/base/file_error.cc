@@ -14,9 +14,10 @@ absl::Status FileError(int error, const std::string& what) {
   if (error == EMFILE) {
     struct rlimit limit {};
     getrlimit(RLIMIT_NOFILE, &limit);
-    return absl::ResourceExhaustedError(absl::StrCat(
-        what, ": all ", limit.rlim_cur,
-        " descriptors that this process may have are open: raise its limit (ulimit -Hn, LimitNOFILE)"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": all ", limit.rlim_cur,
+                     " descriptors that this process may have are open: raise its limit (ulimit "
+                     "-Hn, LimitNOFILE)"));
   }
   if (error != ELOOP) return absl::ErrnoToStatus(error, what);
   return absl::FailedPreconditionError(
@@ -34,13 +35,12 @@ bool IsAddress(const std::string& path) {
 absl::Status CheckNoAddress(const std::string& path) {
   if (!IsAddress(path)) return absl::OkStatus();
   const std::string scheme = path.substr(0, path.find("://") + 3);
-  const char* const remedy =
-      scheme == "file://"
-          ? "write the path alone"
-          : "mount what it leads to (mount-s3, gcsfuse, rclone mount), or copy it, and name the path";
-  return absl::InvalidArgumentError(absl::StrCat(
-      "expected a path of this machine, found an address: ", scheme, " is not read; ", remedy, " (",
-      path, ")"));
+  const char* const remedy = scheme == "file://" ? "write the path alone"
+                                                 : "mount what it leads to (mount-s3, gcsfuse, "
+                                                   "rclone mount), or copy it, and name the path";
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a path of this machine, found an address: ", scheme, " is not read; ",
+                   remedy, " (", path, ")"));
 }
 
 absl::Status CannotOpen(int error, const std::string& path) {

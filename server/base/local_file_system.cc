@@ -217,8 +217,7 @@ absl::StatusOr<ListedFile> LocalFileLook::At(const std::string& path) {
   const char* const name = Enter(path);
   const int folder = folder_fd_ >= 0 ? folder_fd_ : AT_FDCWD;
   struct stat status;
-  if (fstatat(folder, name, &status, 0) != 0)
-    return CannotOpen(errno, path);
+  if (fstatat(folder, name, &status, 0) != 0) return CannotOpen(errno, path);
   if (!S_ISREG(status.st_mode)) return NotRegular(path, status.st_mode);
   if (!knows_device_ || device_ != status.st_dev) {
     struct statfs system;

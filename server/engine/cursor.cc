@@ -227,15 +227,15 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   const bool other_work = found.work() != expected.work();
   // In one release a spec alone decides the meanings. Where the work is another one, those of its stages say nothing then.
   const bool same_meanings = found.has_meanings() && cursor.release() == kRelease;
-  if (const absl::Status status =
-          CheckMeanings(found.meanings(), expected.meanings(),
-                        other_work && same_meanings ? MeaningsOfWork::kAny : MeaningsOfWork::kEqual);
+  if (const absl::Status status = CheckMeanings(
+          found.meanings(), expected.meanings(),
+          other_work && same_meanings ? MeaningsOfWork::kAny : MeaningsOfWork::kEqual);
       !status.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the cursor belongs to another stream: ", status.message(),
-        "; go on with the release that made the cursor",
-        cursor.release() == kRelease ? "" : absl::StrCat(" (", cursor.release(), ")"),
-        ", or begin without it"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cursor belongs to another stream: ", status.message(),
+                     "; go on with the release that made the cursor",
+                     cursor.release() == kRelease ? "" : absl::StrCat(" (", cursor.release(), ")"),
+                     ", or begin without it"));
   }
   if (found.batch_size() != expected.batch_size()) {
     return differs(absl::StrCat("its batch size is ", found.batch_size(), ", this pipeline's ",

@@ -174,10 +174,11 @@ absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open(uint64_t firs
   disk_.Remove(*path).IgnoreError();
   if (!file.ok()) return file.status();
   if (!is_current) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "what was kept is removed and computed anew: a file before the stage has other contents, or was copied, moved, linked or given "
-        "other permissions since (its inode, ctime or file system differs): ",
-        *path));
+    return absl::FailedPreconditionError(
+        absl::StrCat("what was kept is removed and computed anew: a file before the stage has "
+                     "other contents, or was copied, moved, linked or given "
+                     "other permissions since (its inode, ctime or file system differs): ",
+                     *path));
   }
   return absl::DataLossError(absl::StrCat("the file of elements is another one's: ", *path));
 }

@@ -53,7 +53,7 @@ class PlanBuilder {
   struct Upstream {
     std::vector<const v1::Stage*> stages;
     uint32_t first_file = 0;
-    Manifest files;  // from that one on
+    Manifest files;        // from that one on
     std::string meanings;  // of the stages' ops, where they are not 1
   };
   Upstream upstream();

@@ -114,7 +114,8 @@ TEST_CASE("fault 28: many who attach to what hangs without a deadline hold up th
   for (test::Trainer& trainer : trainers) trainer.Enter();
 }
 
-TEST_CASE("a pipeline of a release in which an op meant something else does not come back by itself") {
+TEST_CASE(
+    "a pipeline of a release in which an op meant something else does not come back by itself") {
   const test::ScratchFolder folder;
   test::WriteShard(folder / "p", 0, 400);
   {
