@@ -89,6 +89,15 @@ bool RecordStream::FindCsv(RecordChunk* chunk, CsvEnd* end) {
 
 // The first record, whatever its fields are. False when the chunk ends with it.
 bool RecordStream::DropHeader(RecordChunk* chunk) {
+  // A byte order mark is no part of the first name, whose quotation mark would count for nothing behind it.
+  constexpr char kMark[] = "\xef\xbb\xbf";
+  constexpr size_t kMarkBytes = 3;
+  if (const absl::Status status = window_.Ensure(kMarkBytes); !status.ok()) {
+    EndOfStream(chunk, window_.offset(), status);
+    return false;
+  }
+  if (window_.size() >= kMarkBytes && std::memcmp(window_.data(), kMark, kMarkBytes) == 0)
+    window_.Drop(kMarkBytes);
   CsvEnd header;
   if (!FindCsv(chunk, &header)) return false;
   if (header.in_quotes) {

@@ -266,6 +266,77 @@ TEST_CASE("A cursor of other work ops is taken where that is allowed, with a not
             .code() == absl::StatusCode::kFailedPrecondition);
 }
 
+// A plan's fingerprint as it would be where the op of a stage meant something else.
+v1::Fingerprint Raised(v1::Fingerprint fingerprint, const std::string& stage, uint32_t number) {
+  for (v1::StageMeaning& one : *fingerprint.mutable_meanings()->mutable_stage()) {
+    if (one.name() != stage) continue;
+    one.set_number(number);
+    one.set_change("it counts from one");
+    return fingerprint;
+  }
+  FAIL("no stage " << stage);
+  return fingerprint;
+}
+
+TEST_CASE("A cursor by another meaning of an op is refused, whatever is allowed") {
+  ContractFiles files;
+  const v1::Fingerprint now = *FingerprintOf(*MustPlan(files.Spec(kBase)));
+  v1::Fingerprint older = now;
+  older.clear_meanings();
+  const Position position({1, 2, 3});
+  // An order op, and a work op.
+  for (const std::string stage : {"shuffle", "map"}) {
+    INFO(stage);
+    const v1::Fingerprint raised = Raised(now, stage, 2);
+    for (const v1::Fingerprint& made : {now, older}) {
+      const std::string cursor = *CursorMaker(made).Make(3, position);
+      CHECK(ReadCursor(cursor, now).ok());
+      for (const ChangedWork changed : {ChangedWork::kRefuse, ChangedWork::kAllow}) {
+        const absl::Status status = ReadCursor(cursor, raised, changed).status();
+        INFO(status.ToString());
+        CHECK(absl::IsFailedPrecondition(status));
+        CHECK(absl::StrContains(
+            status.message(),
+            absl::StrCat("stage ", stage, ": the op ", stage,
+                         " means something else in this release (it counts from one): expected "
+                         "meaning 2, found 1; go on with the release that made the cursor")));
+      }
+    }
+    const std::string cursor = *CursorMaker(raised).Make(3, position);
+    CHECK(ReadCursor(cursor, raised).ok());
+    CHECK(absl::StrContains(ReadCursor(cursor, now, ChangedWork::kAllow).status().message(),
+                            "expected meaning 1, found 2"));
+    CHECK(absl::StrContains(ReadCursor(cursor, Raised(now, stage, 3)).status().message(),
+                            "expected meaning 3, found 2"));
+    // What a stage costs.
+    CHECK(cursor.size() == CursorMaker(now).Make(3, position)->size() + 6);
+    // A hint in front of it changes nothing.
+    const v1::Fingerprint hinted = *FingerprintOf(*MustPlan(
+        files.Spec(absl::StrReplaceAll(kBase, {{"$TURNS |", "$TURNS | prefetch {} |"}}))));
+    CHECK(ReadCursor(cursor, Raised(hinted, stage, 2)).ok());
+  }
+  CHECK(CursorMaker(now).Make(3, position)->size() ==
+        CursorMaker(older).Make(3, position)->size() + 2);
+}
+
+TEST_CASE("Where other work is allowed, it may mean what it does, but not in an older cursor") {
+  ContractFiles files;
+  const v1::Fingerprint made = *FingerprintOf(*MustPlan(files.Spec(kBase)));
+  const v1::Fingerprint other =
+      *FingerprintOf(*MustPlan(files.Spec(absl::StrReplaceAll(kBase, {{"n * 2", "n * 3"}}))));
+  const auto status = [](const v1::Fingerprint& of, const v1::Fingerprint& expected) {
+    return ReadCursor(*CursorMaker(of).Make(3, Position({1})), expected, ChangedWork::kAllow)
+        .status();
+  };
+  CHECK(status(made, Raised(other, "map", 2)).ok());
+  CHECK(status(Raised(made, "map", 2), other).ok());
+  CHECK(absl::StrContains(status(made, Raised(other, "shuffle", 2)).message(), "stage shuffle:"));
+  v1::Fingerprint older = made;
+  older.clear_meanings();
+  CHECK(status(older, other).ok());
+  CHECK(absl::StrContains(status(older, Raised(other, "map", 2)).message(), "stage map:"));
+}
+
 TEST_CASE("A cursor of files with another number of records is refused, where both are indexed") {
   ScratchFolder folder;
   // Equal sizes and equal ends, and in the middle one long record or two short ones.
@@ -282,7 +353,8 @@ TEST_CASE("A cursor of files with another number of records is refused, where bo
                                         "' } } stage { batch { batch_size: 2 } }");
   const auto index = [&] {
     const auto file = LocalFileSystem().Open(folder / "a");
-    REQUIRE(LoadOrBuildIndex(*file, {}).ok());
+    FolderIndexStore store(LocalFileSystem(), "");
+    REQUIRE(LoadOrBuildIndex(*file, store, {}).ok());
   };
   write(false);
   const std::string without = CursorOf(spec, 1);

@@ -171,6 +171,7 @@ absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions
   executor_options.prefixes = options.prefixes;
   executor_options.pipeline = options.pipeline;
   executor_options.maps = options.maps;
+  executor_options.notice = options.notice;
   executor_options.fingerprint = *fingerprint;
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;

@@ -8,6 +8,7 @@
 #include "base/release.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
+#include "server/engine/plan/op_meaning.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
@@ -166,8 +167,14 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
   v1::Fingerprint fingerprint;
   if (absl::Status status = AddFiles(built, &fingerprint); !status.ok()) return status;
   AddStages(built, &fingerprint);
+  *fingerprint.mutable_meanings() = MeaningsOf(built);
   fingerprint.set_batch_size(HasBatchSize(built) ? built.batch_rows() : 0);
   return fingerprint;
+}
+
+CursorMaker::CursorMaker(v1::Fingerprint fingerprint) : fingerprint_(std::move(fingerprint)) {
+  if (fingerprint_.has_meanings())
+    *fingerprint_.mutable_meanings() = InShort(fingerprint_.meanings());
 }
 
 absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& position) const {
@@ -217,6 +224,19 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
         absl::StrCat("the cursor belongs to another stream: ", what));
   };
   if (found.order() != expected.order()) return differs("its order ops or their options differ");
+  const bool other_work = found.work() != expected.work();
+  // In one release a spec alone decides the meanings. Where the work is another one, those of its stages say nothing then.
+  const bool same_meanings = found.has_meanings() && cursor.release() == kRelease;
+  if (const absl::Status status = CheckMeanings(
+          found.meanings(), expected.meanings(),
+          other_work && same_meanings ? MeaningsOfWork::kAny : MeaningsOfWork::kEqual);
+      !status.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the cursor belongs to another stream: ", status.message(),
+                     "; go on with the release that made the cursor",
+                     cursor.release() == kRelease ? "" : absl::StrCat(" (", cursor.release(), ")"),
+                     ", or begin without it"));
+  }
   if (found.batch_size() != expected.batch_size()) {
     return differs(absl::StrCat("its batch size is ", found.batch_size(), ", this pipeline's ",
                                 expected.batch_size()));
@@ -230,7 +250,6 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
     return differs("its files have the same sizes but begin or end with other bytes");
   if (found.counts() != 0 && expected.counts() != 0 && found.counts() != expected.counts())
     return differs("its files have another number of records, as their indices say");
-  const bool other_work = found.work() != expected.work();
   if (other_work && changed_work == ChangedWork::kRefuse) {
     return differs(
         "its work ops (map, parse_example) or their options differ; with --allow-changed-work the "

@@ -24,13 +24,13 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan);
 // Writes the cursors of one stream.
 class CursorMaker {
  public:
-  explicit CursorMaker(v1::Fingerprint fingerprint) : fingerprint_(std::move(fingerprint)) {}
+  explicit CursorMaker(v1::Fingerprint fingerprint);
 
   // `step` is the number of the next step. ResourceExhausted, with the figures, when it is longer than a cursor may be.
   absl::StatusOr<std::string> Make(uint64_t step, const Position& position) const;
 
  private:
-  const v1::Fingerprint fingerprint_;
+  v1::Fingerprint fingerprint_;  // constant after construction
 };
 
 // Where a stream is to go on.
@@ -42,7 +42,7 @@ struct ResumePoint {
 
 // Decodes a cursor and compares it with the plan. InvalidArgument for bytes that are no cursor; FailedPrecondition for one of
 // another stream, with what differs.
-// With kAllow, other work ops are no other stream; the notice says so then.
+// With kAllow, other work ops are no other stream; the notice says so then. Ops that mean something else are one in any case.
 enum class ChangedWork : uint8_t { kRefuse, kAllow };
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
                                        ChangedWork changed_work = ChangedWork::kRefuse);

@@ -9,10 +9,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "google/protobuf/message.h"
+#include "server/engine/plan/op_meaning.h"
 #include "server/engine/plan/plan_builder.h"
 
 namespace penstock {
@@ -29,6 +31,8 @@ struct OpDefinition {
   // stage's name.
   std::function<absl::Status(const google::protobuf::Message& options, PlanBuilder& plan)> plan;
   OpPlace place = OpPlace::kInside;
+  // Of every plan; PlanBuilder::RaiseMeaning() raises it for one.
+  OpMeaning meaning = {};
 };
 
 void RegisterOp(std::string_view name, OpDefinition definition);
@@ -38,11 +42,12 @@ const OpDefinition* FindOp(std::string_view name);
 template <typename Options>
 struct OpRegistration {
   using Planner = absl::Status (*)(const Options& options, PlanBuilder& plan);
-  OpRegistration(std::string_view name, Planner planner, OpPlace place = OpPlace::kInside) {
+  OpRegistration(std::string_view name, Planner planner, OpPlace place = OpPlace::kInside,
+                 OpMeaning meaning = {}) {
     RegisterOp(name, {[planner](const google::protobuf::Message& options, PlanBuilder& plan) {
                         return planner(static_cast<const Options&>(options), plan);
                       },
-                      place});
+                      place, std::move(meaning)});
   }
 };
 

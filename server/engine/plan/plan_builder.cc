@@ -91,7 +91,8 @@ PlanBuilder::PlanBuilder(v1::PipelineSpec spec, FileSystem& files)
     : spec_(std::move(spec)),
       files_(files),
       stage_names_(StageNames(spec_)),
-      stage_kinds_(stage_names_.size(), StageKind::kHint) {}
+      stage_kinds_(stage_names_.size(), StageKind::kHint),
+      meanings_(stage_names_.size()) {}
 
 uint64_t PlanBuilder::DrawKey(int64_t seed) const {
   const std::string& given = stage_message_->draw_name();
@@ -430,8 +431,19 @@ std::optional<IgnoredFailures> PlanBuilder::FindIgnored(
   return around;
 }
 
-PlanBuilder::Upstream PlanBuilder::upstream() const {
+void PlanBuilder::RaiseMeaning(OpMeaning meaning) {
+  OpMeaning& now = meanings_[stage_];
+  if (meaning.number > now.number) now = std::move(meaning);
+}
+
+PlanBuilder::Upstream PlanBuilder::upstream() {
   Upstream before;
+  const std::vector<v1::Stage*> all = AllStages(spec_);
+  const auto first = std::find(all.begin(), all.end(), &stage_list_->Get(0)) - all.begin();
+  for (auto i = first; i < stage_; ++i) {
+    if (const int number = meanings_[i].number; number != 1)
+      absl::StrAppend(&before.meanings, i - first, " means ", number, ";");
+  }
   for (const v1::Stage& stage : *stage_list_) {
     if (&stage == stage_message_) break;
     before.stages.push_back(&stage);
@@ -463,6 +475,7 @@ absl::Status PlanBuilder::BuildStage(v1::Stage* stage, bool is_first) {
         name, absl::InvalidArgumentError(absl::StrCat("draw_name is for ops with a seed, which ",
                                                       field->name(), " has not")));
   }
+  meanings_[index] = op->meaning;
   GiveSeeds(stage->GetReflection()->MutableMessage(stage, field));
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
   std::unique_ptr<google::protobuf::Message> options(

@@ -19,6 +19,7 @@
 #include "server/engine/order/dataset.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
+#include "server/engine/plan/op_meaning.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/skip_limits.h"
 #include "server/engine/section/split_op.h"
@@ -52,9 +53,10 @@ class PlanBuilder {
   struct Upstream {
     std::vector<const v1::Stage*> stages;
     uint32_t first_file = 0;
-    Manifest files;  // from that one on
+    Manifest files;        // from that one on
+    std::string meanings;  // of the stages' ops, where they are not 1
   };
-  Upstream upstream() const;
+  Upstream upstream();
   const std::string& stage() const { return stage_names_[stage_]; }
   int stage_index() const { return stage_; }
   // Of what the stage draws by this seed of its own.
@@ -169,6 +171,9 @@ class PlanBuilder {
   void SetBranches(std::vector<Dataset> inputs, OrderFactory make,
                    std::optional<Dataset> chooser = std::nullopt);
 
+  // The stage means something else in this plan than in releases in which its op's number was lower: their cursors, journals and caches
+  // are not those of this plan. Where several things do, the highest number holds.
+  void RaiseMeaning(OpMeaning meaning);
   // Says in Explain() what the user should know of this stage.
   void AddNotice(std::string notice) { notices_.push_back(stage() + ": " + std::move(notice)); }
   bool is_last_stage() const { return stage_message_ == &spec_.stage(spec_.stage_size() - 1); }
@@ -201,6 +206,7 @@ class PlanBuilder {
   FileSystem& files_;
   std::vector<std::string> stage_names_;  // in the order of the text, nested ones behind their op
   std::vector<StageKind> stage_kinds_;    // the same
+  std::vector<OpMeaning> meanings_;       // the same
   int num_stages_ = 0;                    // that have been begun
   int stage_ = 0;                         // the one that is being built
   v1::Stage* stage_message_ = nullptr;

@@ -41,6 +41,8 @@ class PlanImpl final : public Plan {
   const Manifest& manifest() const { return *built_.manifest_; }
   const std::vector<std::string>& stage_names() const { return built_.stage_names_; }
   const std::vector<StageKind>& stage_kinds() const { return built_.stage_kinds_; }
+  // The same of each stage's op.
+  const std::vector<OpMeaning>& meanings() const { return built_.meanings_; }
   const OrderNode& order() const { return *built_.dataset_.order; }
   const WorkNode& work() const { return *built_.dataset_.work; }
   const BatchProgram& program() const { return program_; }

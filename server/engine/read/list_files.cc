@@ -1,12 +1,10 @@
 #include "server/engine/read/list_files.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/local_file.h"
 
 namespace penstock {
 
@@ -14,44 +12,38 @@ FileEntry EntryOf(const RandomAccessFile& file) {
   FileEntry entry;
   entry.path = file.path();
   entry.size_bytes = file.size();
-  entry.identity = file.identity();
+  entry.version = file.version();
   return entry;
 }
 
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
-                                   FileSystem& files) {
+                                   PlanBuilder& plan, FileOrder order) {
   if (patterns.empty())
     return absl::InvalidArgumentError("files: expected at least one path or glob, found none");
   Manifest manifest;
-  const bool is_local = IsLocalFileSystem(files);
-  LocalFileLook look;
   for (const std::string& pattern : patterns) {
     // The system would take what stands before it for the path.
     if (const size_t zero = pattern.find('\0'); zero != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
           "files: expected a path or glob, found a zero byte at ", zero, " of ", pattern.size()));
     }
-    absl::StatusOr<std::vector<std::string>> paths = files.Glob(pattern);
-    if (!paths.ok()) return paths.status();
-    for (std::string& path : *paths) {
-      if (is_local) {
-        absl::StatusOr<LocalFileLook::Facts> facts = look.At(path);
-        if (!facts.ok()) return facts.status();
-        FileEntry entry;
-        entry.path = std::move(path);
-        entry.size_bytes = facts->size_bytes;
-        entry.identity = facts->identity;
-        manifest.push_back(std::move(entry));
-        continue;
-      }
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
-      if (!file.ok()) return file.status();
-      manifest.push_back(EntryOf(**file));
+    absl::StatusOr<std::vector<ListedFile>> listed = plan.files().List(pattern);
+    if (!listed.ok()) return listed.status();
+    for (ListedFile& file : *listed) {
+      FileEntry entry;
+      entry.path = std::move(file.path);
+      entry.size_bytes = file.size_bytes;
+      entry.version = file.version;
+      manifest.push_back(std::move(entry));
     }
   }
   const auto less = [](const FileEntry& a, const FileEntry& b) { return a.path < b.path; };
-  if (!std::is_sorted(manifest.begin(), manifest.end(), less))
+  if (std::is_sorted(manifest.begin(), manifest.end(), less)) return manifest;
+  if (order == FileOrder::kByPath) {
     std::sort(manifest.begin(), manifest.end(), less);
+  } else {
+    plan.RaiseMeaning({2, "a list of files keeps its order"});
+  }
   return manifest;
 }
 

@@ -164,6 +164,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   steps_.Fill(&stats);
   stats.workers = threads_.number();
   worker_gauges_.Fill(&stats);
+  stats.bytes_read += files_.bytes_read();
   stats.skipped = damage_.count();
   for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
     StageStats& row = stats.stages[stage];

@@ -348,7 +348,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         "flat_map "
         "over paths, as list_files gives them, is the element's file read");
   }
-  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
+  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan);
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
   for (FileEntry& entry : manifest) entry.plain_tfrecord = !options.format.is_stream();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
 #include "server/codec/wire.h"
+#include "server/engine/plan/open_seeds.h"
 #include "server/engine/run/order_walk.h"
 #include "server/service/state/overrides.h"
 #include "server/service/watch/error_details.h"
@@ -206,6 +207,8 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto records = penstock::FindRecords(checked->plan, request->step(), request->row());
   if (!records.ok()) return ToGrpc(records.status());
   for (const RecordPlace& record : *records) FillPlace(record, response->add_records());
@@ -219,6 +222,8 @@ grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto shown = penstock::ShowRow(checked->plan, request->step(), request->row());
   if (!shown.ok()) return ToGrpc(shown.status());
   for (const RecordPlace& record : shown->records) FillPlace(record, response->add_records());
@@ -247,6 +252,8 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
   if (!spec.ok()) return ToGrpc(spec.status());
   const auto checked = table_.Check(*spec);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto row =
       penstock::FindRow(checked->plan, request->file(), request->offset(), request->first_step(),
                         request->steps() > 0 ? request->steps() : kDefaultSteps);

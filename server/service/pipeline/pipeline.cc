@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/rival.h"
 #include "server/engine/plan/cursor.h"
+#include "server/engine/plan/open_seeds.h"
 #include "server/service/stream/read_deadline.h"
 #include "spdlog/spdlog.h"
 
@@ -53,6 +54,16 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
                           absl::StrCat("change ", i, " of the history: ", status.message()));
     }
   }
+  if (options.state.meanings) {
+    status = timeline.CheckMeaningsOfPhases(*options.state.meanings);
+    if (!status.ok()) {
+      return absl::Status(
+          status.code(),
+          absl::StrCat(status.message(),
+                       "; restart the daemon of the release that this pipeline was made with, or "
+                       "delete the pipeline and create it anew, to begin with the new meaning"));
+    }
+  }
   std::shared_ptr<Pipeline> pipeline(
       new Pipeline(*std::move(checked), std::move(timeline), options, files));
   return Prepared{std::move(pipeline), std::move(indices)};
@@ -70,6 +81,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   if (options.returns) return pipeline;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       pipeline->MakeStream(options.cursor, pipeline->slots(), options.owner);
+  if (absl::IsFailedPrecondition(stream.status()) && !options.cursor.empty()) {
+    const absl::Status seeds = CheckSeedsAreGiven(spec, pipeline->spec());
+    if (!seeds.ok())
+      return absl::FailedPreconditionError(
+          absl::StrCat(stream.status().message(), "; ", seeds.message()));
+  }
   if (!stream.ok()) return stream.status();
   pipeline->shared_ = *stream;
   absl::Status status = (*stream)->Start();

@@ -52,6 +52,8 @@ struct KeptState {
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies;
   // ring::Writer::CompleteGroups(); absent: not known.
   std::optional<std::set<std::string>> complete_groups = std::set<std::string>();
+  // Timeline::MeaningsOfPhases(); absent: there was none of this history before.
+  std::optional<std::vector<v1::Meanings>> meanings = std::nullopt;
 };
 
 // Where a pipeline is to begin, and what it needs for that. `files` of Create() must outlive it.
@@ -150,6 +152,7 @@ class Pipeline {
 
   // --- steering (pipeline_steering.cc), and who is there (pipeline_watching.cc) ---
   std::string etag() const;
+  std::vector<v1::Meanings> MeaningsOfPhases() const { return timeline().MeaningsOfPhases(); }
   std::optional<std::set<std::string>> complete_groups() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return complete_groups_;
@@ -276,6 +279,8 @@ class Pipeline {
   }
   // The shared one first.
   std::vector<std::shared_ptr<Stream>> AllStreams() const;
+  // REQUIRES: mutex_.
+  KeptState StateWith(const Timeline& timeline) const;
   // NotFound where it is not kept any more. REQUIRES: journal_mutex_.
   absl::Status Write(const KeptState& state) const;
   // The state as it would be with the change. REQUIRES: attach_mutex_.

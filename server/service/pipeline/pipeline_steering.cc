@@ -161,12 +161,17 @@ absl::Status Pipeline::Pause(bool paused, std::string* notice) {
   return absl::OkStatus();
 }
 
+KeptState Pipeline::StateWith(const Timeline& timeline) const {
+  return {timeline.history(), paused_, slow_policies_, complete_groups_,
+          timeline.MeaningsOfPhases()};
+}
+
 absl::Status Pipeline::WriteState(const std::function<void(KeptState&)>& change) {
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    state = {timeline_.history(), paused_, slow_policies_, complete_groups_};
+    state = StateWith(timeline_);
   }
   if (change != nullptr) change(state);
   return Write(state);
@@ -389,7 +394,7 @@ absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1
       return absl::AbortedError(
           "the pipeline was changed meanwhile: the epoch that a change waited for has begun");
     }
-    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
+    state = StateWith(timeline);
   }
   if (absl::Status status = Write(state); !status.ok()) return status;
   std::lock_guard<std::mutex> lock(mutex_);
@@ -446,7 +451,7 @@ void Pipeline::EpochBegins(uint64_t step) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     timeline_ = timeline;
-    state = {timeline.history(), paused_, slow_policies_, complete_groups_};
+    state = StateWith(timeline);
   }
   if (const absl::Status status = Write(state); !status.ok()) {
     spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,

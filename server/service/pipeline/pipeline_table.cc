@@ -101,7 +101,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   options.changed_work = entry->changed_work;
   options.defaults = defaults();
   options.returns = true;
-  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups};
+  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups,
+                   entry->meanings};
   options.owner.uid = journal_->LoadOwner(name);
   return Make(entry->spec, std::move(options), Life::kKept, turn);
 }
@@ -133,7 +134,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       const auto pipeline = Find(name);
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
-                            state.slow_policies, state.complete_groups});
+                            state.slow_policies, state.complete_groups,
+                            state.meanings.value_or(std::vector<v1::Meanings>())});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
@@ -142,7 +144,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     journal_->PutOwner(spec.name(), options.owner.uid);
     absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                                          options.state.history, /*paused=*/false,
-                                         /*slow_policies=*/{}, (*pipeline)->complete_groups()});
+                                         /*slow_policies=*/{}, (*pipeline)->complete_groups(),
+                                         (*pipeline)->MeaningsOfPhases()});
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());

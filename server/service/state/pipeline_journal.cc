@@ -44,6 +44,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
     kept.mutable_rank_groups()->mutable_complete()->Add(entry.complete_groups->begin(),
                                                         entry.complete_groups->end());
   }
+  kept.mutable_meanings()->Add(entry.meanings.begin(), entry.meanings.end());
   absl::Status status = CheckText(kept);
   if (status.ok()) {
     status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
@@ -94,6 +95,7 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
       if (const auto slow = FromProto(policy.slow()))
         entries.back().slow_policies[policy.group()] = {*slow, policy.lag_ms()};
     }
+    entries.back().meanings = {kept.meanings().begin(), kept.meanings().end()};
     if (kept.has_rank_groups()) {
       entries.back().complete_groups.emplace(kept.rank_groups().complete().begin(),
                                              kept.rank_groups().complete().end());

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/file/crc32c.h"
+#include "server/engine/plan/op_meaning.h"
 #include "server/engine/plan/pass_change.h"
 #include "server/engine/plan/plan_change.h"
 #include "server/service/state/text_proto.h"
@@ -249,6 +250,21 @@ std::string Timeline::Etag() const {
   const std::string bytes = first().fingerprint.SerializeAsString() + all.SerializeAsString();
   const uint32_t crc = Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   return absl::StrCat(history_.size(), "-", absl::Hex(crc, absl::kZeroPad8));
+}
+
+std::vector<v1::Meanings> Timeline::MeaningsOfPhases() const {
+  std::vector<v1::Meanings> meanings;
+  for (const Phase& phase : phases_) meanings.push_back(InShort(phase.fingerprint.meanings()));
+  return meanings;
+}
+
+absl::Status Timeline::CheckMeaningsOfPhases(const std::vector<v1::Meanings>& kept) const {
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const absl::Status status = CheckMeanings(i < kept.size() ? kept[i] : v1::Meanings(),
+                                              phases_[i].fingerprint.meanings());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ResumePoint> Timeline::Read(const std::string& cursor,

@@ -85,6 +85,12 @@ class Timeline {
   const std::vector<v1::Change>& history() const { return history_; }
   // Another one for every history; the same after a restart.
   std::string Etag() const;
+  // By which meanings of their ops its plans make their steps, in short: of the beginning, and of each change of bytes.
+  std::vector<v1::Meanings> MeaningsOfPhases() const;
+  // Whether those that a timeline of the same history had are these: FailedPrecondition with the stage that means something else.
+  // Those that are not there are all 1.
+  absl::Status CheckMeaningsOfPhases(const std::vector<v1::Meanings>& kept) const;
+
   // Whether some change has an effect on the bytes.
   bool is_steered() const { return phases_.size() > 1; }
 

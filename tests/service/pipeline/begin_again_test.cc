@@ -54,8 +54,8 @@ class HangingOpens final : public FileSystem {
     }
     return LocalFileSystem().Open(path);
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
 
  private:
@@ -112,6 +112,35 @@ TEST_CASE("fault 28: many who attach to what hangs without a deadline hold up th
   CHECK((*daemon.table.Find("hangs"))->Tune({}, v1::Autotune()).ok());
   daemon.files.LetGo();
   for (test::Trainer& trainer : trainers) trainer.Enter();
+}
+
+TEST_CASE(
+    "a pipeline of a release in which an op meant something else does not come back by itself") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "p", 0, 400);
+  {
+    PipelineJournal journal(*StateFolder::Open(folder / "state"));
+    PipelineTable table(LocalFileSystem(), v1::WorkerDefaults(), &journal);
+    REQUIRE(table.Create(Spec(folder, "p", "stage { repeat {} }")).ok());
+    PipelineJournal::Entry entry = journal.Load().at(0);
+    REQUIRE(entry.meanings.size() == 1);
+    v1::StageMeaning* const meaning = entry.meanings[0].add_stage();
+    meaning->set_place(0);
+    meaning->set_number(2);
+    REQUIRE(journal.Put(entry).ok());
+  }
+  PipelineJournal journal(*StateFolder::Open(folder / "state"));
+  PipelineTable table(LocalFileSystem(), v1::WorkerDefaults(), &journal);
+  REQUIRE(table.ExpectKept().size() == 1);
+  const absl::Status status = table.BringBack("p").status();
+  INFO(status.ToString());
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(absl::StrContains(status.message(),
+                          "stage tfrecord: the op tfrecord means something else in this release"));
+  CHECK(absl::StrContains(status.message(), "delete the pipeline and create it anew"));
+  // It is there still for the release that it is of.
+  CHECK(table.Returning().size() == 1);
+  CHECK(journal.Load().size() == 1);
 }
 
 TEST_CASE("a pipeline that finds too little memory after a restart begins when there is enough") {

@@ -45,6 +45,37 @@ TEST_CASE("a state file is read back whole, or it is an error") {
   CHECK((*folder)->List(".pipeline").empty());
 }
 
+TEST_CASE("a state folder that somebody has removed is made again, with its lock and its files") {
+  const test::ScratchFolder scratch;
+  const std::string path = scratch / "above/state";
+  const auto folder = StateFolder::Open(path);
+  REQUIRE(folder.ok());
+  const auto write = [&](const std::string& name, const std::string& text) {
+    REQUIRE((*folder)->Write(name, text, StateFolder::Durability::kPowerLoss).ok());
+  };
+  write("a.pipeline", "of a");
+  write("a.pipeline", "of a, changed");
+  write("b.pipeline", "of b");
+  REQUIRE((*folder)->Remove("b.pipeline").ok());
+  CHECK((*folder)->IsInPlace());
+  std::filesystem::remove_all(scratch / "above");
+  CHECK_FALSE((*folder)->IsInPlace());
+  REQUIRE((*folder)->PutBack().ok());
+  CHECK((*folder)->IsInPlace());
+  CHECK(*(*folder)->Read("a.pipeline") == "of a, changed");
+  CHECK((*folder)->List(".pipeline") == std::vector<std::string>{"a.pipeline"});
+  write("c.pipeline", "of c");
+  // The lock is held as before.
+  CHECK(StateFolder::Open(path).status().code() == absl::StatusCode::kFailedPrecondition);
+  // Another daemon that has taken its place keeps it.
+  std::filesystem::remove_all(path);
+  const auto other = StateFolder::Open(path);
+  REQUIRE(other.ok());
+  CHECK_FALSE((*folder)->IsInPlace());
+  CHECK((*folder)->PutBack().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK((*other)->List(".pipeline").empty());
+}
+
 TEST_CASE("what is no regular file in a state folder is an error, and nobody waits for it") {
   const test::ScratchFolder scratch;
   const auto folder = StateFolder::Open(scratch / "state");
@@ -87,6 +118,10 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   steered.paused = true;
   steered.slow_policies["g"] = {ring::SlowPolicy::kSkip, 77};
   steered.complete_groups = {"g", "h"};
+  v1::StageMeaning* const meaning = steered.meanings.emplace_back().add_stage();
+  meaning->set_place(3);
+  meaning->set_number(2);
+  steered.meanings.emplace_back();
   REQUIRE(journal.Put(steered).ok());
   const auto again = journal.Load();
   REQUIRE(again.size() == 1);
@@ -96,6 +131,12 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(again[0].paused);
   CHECK(again[0].slow_policies == steered.slow_policies);
   CHECK(again[0].complete_groups == steered.complete_groups);
+  CHECK(entries[0].meanings.empty());
+  REQUIRE(again[0].meanings.size() == 2);
+  REQUIRE(again[0].meanings[0].stage_size() == 1);
+  CHECK(again[0].meanings[0].stage(0).place() == 3);
+  CHECK(again[0].meanings[0].stage(0).number() == 2);
+  CHECK(again[0].meanings[1].stage().empty());
   // A file of an earlier release does not tell, which is not the same as that there are none.
   CHECK_FALSE(entries[0].complete_groups);
   steered.complete_groups->clear();

@@ -56,6 +56,25 @@ TEST_CASE("a change holds from its step on, or from the epoch that it waits for"
   CHECK(FromWhere(v1::Change()) == "step 0");
 }
 
+TEST_CASE("a history whose ops meant something else is not taken for this one") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  std::vector<v1::Meanings> kept = timeline.MeaningsOfPhases();
+  REQUIRE(kept.size() == 2);
+  // As a file of an earlier release has it: all are 1.
+  CHECK(timeline.CheckMeaningsOfPhases({}).ok());
+  CHECK(timeline.CheckMeaningsOfPhases(kept).ok());
+  // Of the last phase alone.
+  v1::StageMeaning* const meaning = kept[1].add_stage();
+  meaning->set_place(2);
+  meaning->set_number(2);
+  const absl::Status status = timeline.CheckMeaningsOfPhases(kept);
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(status.message() ==
+        "stage shuffle: the op shuffle means something else in this release: expected meaning 1, "
+        "found 2");
+}
+
 TEST_CASE("a change that waits for its epoch stays behind all others and is no phase of any step") {
   Timeline timeline = Made();
   REQUIRE(Add(timeline, Workers(3, 2)).ok());
