@@ -24,6 +24,8 @@ class WrittenFile {
   virtual absl::Status Truncate(uint64_t bytes) = 0;
   // Once it fails nobody knows what the disk has: what was written is to be given up.
   virtual absl::Status Sync() = 0;
+  // FileVersion::object of what it becomes; 0 where that is not known yet.
+  virtual uint64_t object() const { return 0; }
 };
 
 struct FolderEntry {

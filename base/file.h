@@ -13,15 +13,37 @@
 
 namespace penstock {
 
-// What tells a file from another of the same name. Zeros where there is no such thing.
-struct FileIdentity {
-  int64_t mtime_ns = 0;
-  uint64_t inode = 0;
+// One state of a file, as whoever holds it tells it from other states. Zeros where there is no such thing.
+//
+//                 modified_ns      object                        holder                  changed_ns
+//   local file    mtime            inode                         identity of its file    ctime
+//                                                                system (statfs)
+//   object store  last-modified    hash of ETag or generation    0                       0
+//
+// Equal versions: nobody has written to the file in between. The reverse does not hold: chmod, links and another mount may change a
+// version, and the bytes are the same.
+struct FileVersion {
+  int64_t modified_ns = 0;
+  uint64_t object = 0;
+  uint64_t holder = 0;
+  int64_t changed_ns = 0;
 
-  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+  // The same file, not written to in between as far as its times tell. What is running already holds its files to this, so that a chmod
+  // or a link ends no stream.
+  bool HasContentOf(const FileVersion& other) const {
+    return modified_ns == other.modified_ns && object == other.object;
+  }
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
 
-// How the side-car files end that hold an index of a data file (io/record/record_index.h).
+// A file as it was listed.
+struct ListedFile {
+  std::string path;
+  uint64_t size_bytes = 0;
+  FileVersion version;
+};
+
+// How the files end that hold an index of a data file (io/record/index_store.h).
 inline constexpr char kIndexSuffix[] = ".penstock-index";
 
 // Threads: safe from any thread.
@@ -32,9 +54,11 @@ class RandomAccessFile {
   // The size when it was opened.
   virtual uint64_t size() const = 0;
   // When it was opened, too.
-  virtual FileIdentity identity() const { return {}; }
+  virtual FileVersion version() const { return {}; }
   // What it has grown to, or was cut to, since; the same as size() where that cannot be told.
   virtual uint64_t SizeNow() const { return size(); }
+  // Its version now; the same as version() where that cannot be told.
+  virtual FileVersion VersionNow() const { return version(); }
   // Reads up to out.size() bytes at `offset`; fewer only at the end of the file. Interrupted and
   // short reads are gone on with, errors that may pass are retried (base/read_fully.h).
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) = 0;
@@ -65,10 +89,13 @@ class FileSystem {
   virtual Disk* disk() { return nullptr; }
   // Opens a regular file for reading; anything else is refused before it could block.
   virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) = 0;
-  // The paths that match, in byte order. A path without wildcard characters matches itself if it
-  // exists. Indices (kIndexSuffix) that lie beside the data are left out, unless the pattern ends
-  // so. NotFound when nothing matches.
-  virtual absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) = 0;
+  // The same file again: FailedPrecondition when it is no longer the one that was listed. Who asks for versions as it reads opens what
+  // was listed without asking first.
+  virtual absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file);
+  // The files that a path or glob stands for, in the byte order of their paths. A path that is there stands for itself, whatever characters
+  // it has (base/literal_glob.h). Indices that lie beside the data are left out, unless the pattern ends as they do. NotFound when nothing
+  // matches; an error, too, where Open() would be one.
+  virtual absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) = 0;
 };
 
 // The machine's own.

@@ -42,7 +42,8 @@ absl::Status ErrorOf(int error, const char* what, const std::string& path) {
 
 class LocalWrittenFile final : public WrittenFile {
  public:
-  LocalWrittenFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  LocalWrittenFile(std::string path, int fd, uint64_t inode)
+      : path_(std::move(path)), fd_(fd), inode_(inode) {}
   ~LocalWrittenFile() override {
     const Writing call("closing", path_);
     close(fd_);
@@ -77,9 +78,12 @@ class LocalWrittenFile final : public WrittenFile {
     return ErrorOf(errno, "make durable", path_);
   }
 
+  uint64_t object() const override { return inode_; }
+
  private:
   const std::string path_;
   const int fd_;
+  const uint64_t inode_;
 };
 
 class LocalDiskImpl final : public Disk {
@@ -140,7 +144,7 @@ class LocalDiskImpl final : public Disk {
         close(fd);
         continue;
       }
-      auto file = std::make_unique<LocalWrittenFile>(path, fd);
+      auto file = std::make_unique<LocalWrittenFile>(path, fd, opened.st_ino);
       if (absl::Status status = file->Truncate(0); !status.ok()) return status;
       return file;
     }

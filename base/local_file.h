@@ -2,6 +2,8 @@
 #pragma once
 
 #include <glob.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <memory>
 #include <string>
@@ -23,18 +25,13 @@ absl::Status CheckLocalFile(const std::string& path, int fd);
 // One thread.
 class LocalFileLook {
  public:
-  struct Facts {
-    uint64_t size_bytes = 0;
-    FileIdentity identity;
-  };
-
   LocalFileLook() = default;
   LocalFileLook(const LocalFileLook&) = delete;
   LocalFileLook& operator=(const LocalFileLook&) = delete;
   ~LocalFileLook();
 
   // What FileSystem::Open() finds, with the same verdict.
-  absl::StatusOr<Facts> At(const std::string& path);
+  absl::StatusOr<ListedFile> At(const std::string& path);
 
  private:
   // Goes to the folder of a path, unless it is there; the rest of the path.
@@ -45,7 +42,14 @@ class LocalFileLook {
   // The last file system that is no window into the kernel.
   bool knows_device_ = false;
   uint64_t device_ = 0;
+  uint64_t holder_ = 0;  // its identity
 };
+
+// Of a file of this machine, by what the system says of it and, where that is known, of its file system. The file system's identity and not its
+// device's number, which a boot or another host may change.
+FileVersion VersionOf(const struct stat& file, const struct statfs* system);
+// The same of an open file.
+FileVersion VersionOf(int fd, const struct stat& file);
 
 // The machine's own files, with another disk to write to, which must outlive them.
 std::unique_ptr<FileSystem> MakeLocalFileSystem(Disk& disk);
@@ -53,8 +57,8 @@ std::unique_ptr<FileSystem> MakeLocalFileSystem(Disk& disk);
 bool IsLocalFileSystem(const FileSystem& files);
 
 // What glob() found for a pattern, sorted, without index files unless the pattern asks for them; frees it. NotFound when that is nothing,
-// PermissionDenied when a folder could not be listed.
+// `listing_error` when a folder could not be listed.
 absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern, int result,
-                                                     glob_t* found);
+                                                     int listing_error, glob_t* found);
 
 }  // namespace penstock

@@ -10,11 +10,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/file_error.h"
+#include "base/literal_glob.h"
 #include "base/local_file.h"
 #include "base/pending_call.h"
 
@@ -56,16 +59,32 @@ class RootedFiles final : public FileSystem {
     return TakeLocalFile(path, fd);
   }
 
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    const absl::StatusOr<std::vector<std::string>> paths = Match(pattern);
+    if (!paths.ok()) return paths.status();
+    std::vector<ListedFile> files;
+    files.reserve(paths->size());
+    for (const std::string& path : *paths) {
+      const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = Open(path);
+      if (!file.ok()) return file.status();
+      files.push_back({path, (*file)->size(), (*file)->version()});
+    }
+    return files;
+  }
+
+ private:
+  absl::StatusOr<std::vector<std::string>> Match(const std::string& pattern) const {
     const Root* root = RootOf(pattern);
     if (root == nullptr) return OutsideError(pattern);
     const PendingCall call("listing", pattern);
-    if (pattern.find_first_of("*?[") == std::string::npos) {
-      const int place = OpenBelow(*root, pattern, O_PATH);
-      if (place < 0) return ErrorOf(errno, pattern);
+    const auto is_there = [root](const std::string& path) {
+      const int place = OpenBelow(*root, path, O_PATH | O_NOFOLLOW);
+      if (place < 0) return false;
       close(place);
-      return std::vector<std::string>{pattern};
-    }
+      return true;
+    };
+    const std::optional<std::string> wild = LiteralFirst(pattern, is_there);
+    if (!wild) return std::vector<std::string>{pattern};
     Listing listing{*root};
     current_listing = &listing;
     glob_t found{};
@@ -78,15 +97,18 @@ class RootedFiles final : public FileSystem {
     found.gl_lstat = [](const char* path, struct stat* status) {
       return current_listing->Stat(path, O_PATH | O_NOFOLLOW, status);
     };
+    thread_local int listing_error;
+    listing_error = 0;
     const auto on_error = [](const char*, int error) {
-      return error != ENOENT && error != ENOTDIR ? 1 : 0;
+      if (error == ENOENT || error == ENOTDIR) return 0;
+      listing_error = error;
+      return 1;
     };
-    const int result = glob(pattern.c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, on_error, &found);
+    const int result = glob(wild->c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, on_error, &found);
     current_listing = nullptr;
-    return TakeMatches(pattern, result, &found);
+    return TakeMatches(pattern, result, listing_error, &found);
   }
 
- private:
   // glob() gives its callbacks no argument of the caller's: they find theirs by the thread.
   struct Listing {
     const Root& root;
@@ -132,6 +154,7 @@ class RootedFiles final : public FileSystem {
   }
 
   absl::Status OutsideError(const std::string& path) const {
+    if (absl::Status status = CheckNoAddress(path); !status.ok()) return status;
     return absl::PermissionDeniedError(absl::StrCat(
         "not below the daemon's data_roots (",
         absl::StrJoin(roots_, ", ", [](std::string* out, const Root& root) { *out += root.path; }),
@@ -145,7 +168,7 @@ class RootedFiles final : public FileSystem {
                        "links lead in a circle: ",
                        path));
     }
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot open ", path));
+    return CannotOpen(error, path);
   }
 
   Disk* const disk_;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -171,7 +172,11 @@ int CommandLine::Run(int argc, char** argv) {
       std::fprintf(stderr, "%s: unknown word: %s%s\n", app_->get_name().c_str(),
                    unknown.front().c_str(), DidYouMean(unknown.front(), commands).c_str());
     }
-    code = app_->exit(error) == 0 ? 0 : kUsageError;
+    // By stdio, as all else.
+    std::ostringstream out, problem;
+    code = app_->exit(error, out, problem) == 0 ? 0 : kUsageError;
+    std::fputs(out.str().c_str(), stdout);
+    std::fputs(problem.str().c_str(), stderr);
   }
   if (FlushStdout()) return code;
   std::fprintf(stderr, "%s: cannot write to stdout\n", app_->get_name().c_str());

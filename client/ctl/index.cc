@@ -21,12 +21,12 @@ struct IndexCommandOptions {
 };
 
 // Prints a file's line. False when it has no index now.
-bool IndexFile(const std::string& path, const IndexOptions& options, ProgressBar& progress,
-               uint64_t* records) {
+bool IndexFile(const std::string& path, IndexStore& store, const IndexOptions& options,
+               ProgressBar& progress, uint64_t* records) {
   IndexReport report;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index = absl::UnknownError("not opened");
   if (auto file = LocalFileSystem().Open(path); file.ok()) {
-    index = LoadOrBuildIndex(*file, options, &report);
+    index = LoadOrBuildIndex(*file, store, options, &report);
   } else {
     index = file.status();
   }
@@ -36,14 +36,18 @@ bool IndexFile(const std::string& path, const IndexOptions& options, ProgressBar
     return false;
   }
   *records += (*index)->size();
-  if (report.path.empty()) {
+  if (report.path.empty() && !report.left_to_another) {
     std::fprintf(stderr, "penstock index: %s\n", report.unwritten.c_str());
     return false;
   }
   std::printf("%s: %llu records", path.c_str(), static_cast<unsigned long long>((*index)->size()));
   if (!(*index)->damage().empty())
     std::printf(", %zu damaged places left out", (*index)->damage().size());
-  std::printf(", %s %s\n", report.built ? "wrote" : "has", report.path.c_str());
+  if (report.left_to_another) {
+    std::printf(", %s\n", report.unwritten.c_str());
+  } else {
+    std::printf(", %s %s\n", report.built ? "wrote" : "has", report.path.c_str());
+  }
   return true;
 }
 
@@ -63,16 +67,16 @@ int Index(const IndexCommandOptions& command) {
   uint64_t bytes_before = 0;
   uint64_t records = 0;
   bool all = others.empty();
+  FolderIndexStore store(LocalFileSystem(), command.cache_dir);
   for (const std::string& path : others)
     std::fprintf(stderr, "penstock index: no regular file: %s\n", path.c_str());
   for (const std::string& path : *paths) {
     const IndexOptions options = {
-        .cache_dir = command.cache_dir,
         .verify = command.verify,
         .on_damage = command.skip_damage ? OnDamage::kSkipRecord : OnDamage::kFail,
         .progress = [&](uint64_t done) { progress.Show(bytes_before + done, path); },
     };
-    if (!IndexFile(path, options, progress, &records)) all = false;
+    if (!IndexFile(path, store, options, progress, &records)) all = false;
     std::error_code ignored;
     bytes_before += std::filesystem::file_size(path, ignored);
   }
@@ -86,7 +90,7 @@ int Index(const IndexCommandOptions& command) {
 void AddIndex(Command root) {
   auto options = std::make_shared<IndexCommandOptions>();
   Command command = root.AddCommand(
-      "index", "Build the indices of TFRecord files: FILE.penstock-index, beside each");
+      "index", "Build the indices of TFRecord files: .FILE.penstock-index, beside each");
   command.Add("files", &options->files, "Paths or globs").Required();
   command.Add("--cache-dir", &options->cache_dir,
               "Where they go when the data's folder cannot be written");

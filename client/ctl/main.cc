@@ -5,6 +5,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/index.h"
 #include "client/ctl/make_sample.h"
+#include "client/ctl/terminal.h"
 #include "client/ctl/verify.h"
 #include "client/ctl/write.h"
 
@@ -21,6 +22,7 @@ constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddV
                                                    AddCache};
 
 int Main(int argc, char** argv) {
+  GuardTerminals();
   CommandLine line("penstock", "Declared input pipelines for trainers, served by penstockd.");
   std::string socket;
   line.root().Add("--socket", &socket,

@@ -8,13 +8,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/literal_glob.h"
 
 namespace penstock::ctl {
-namespace {
-
-constexpr char kIndexSuffix[] = ".penstock-index";
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::string>& patterns,
                                                     std::vector<std::string>* others) {
@@ -27,8 +24,14 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::strin
       files.push_back(pattern);
       continue;
     }
+    const auto is_there = [](const std::string& path) {
+      struct stat info;
+      return lstat(path.c_str(), &info) == 0;
+    };
+    // What is there and no file is as good as a glob of one.
+    const std::string wild = LiteralFirst(pattern, is_there).value_or(pattern);
     glob_t matches = {};
-    glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches);
+    glob(wild.c_str(), GLOB_NOSORT, nullptr, &matches);
     bool matched = false;
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;

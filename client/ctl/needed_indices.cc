@@ -24,15 +24,15 @@ void BuildNeededIndices(const v1::ValidatePipelineResponse& validated) {
   for (const v1::IndexedFile& needed : validated.index_file()) bytes += SizeOf(needed.path());
   ProgressBar progress(bytes);
   uint64_t bytes_before = 0;
+  FolderIndexStore store(LocalFileSystem(), CacheFolder("index"));
   for (const v1::IndexedFile& needed : validated.index_file()) {
     IndexOptions options;
-    options.cache_dir = CacheFolder("index");
     options.on_damage = needed.skip_damage() ? OnDamage::kSkipRecord : OnDamage::kFail;
     options.progress = [&](uint64_t done) {
       progress.Show(bytes_before + done, "indexing " + needed.path());
     };
     if (auto file = LocalFileSystem().Open(needed.path()); file.ok())
-      LoadOrBuildIndex(*file, options).status().IgnoreError();
+      LoadOrBuildIndex(*file, store, options).status().IgnoreError();
     bytes_before += SizeOf(needed.path());
   }
   progress.Clear();

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/str_format.h"
+#include "base/shown_text.h"
+#include "client/ctl/terminal.h"
+
 namespace penstock::ctl {
 namespace {
 
@@ -25,17 +29,15 @@ void ProgressBar::Show(uint64_t done, const std::string& name) {
   next_ = now + kInterval;
   const double part = std::min(1.0, static_cast<double>(done) / total_);
   const int filled = static_cast<int>(part * kWidth);
-  std::fprintf(stderr, "\r[%s%s] %3d %%  %.60s\033[K", std::string(filled, '#').c_str(),
-               std::string(kWidth - filled, '.').c_str(), static_cast<int>(part * 100),
-               name.c_str());
-  std::fflush(stderr);
+  Draw(stderr, absl::StrFormat("\r[%s%s] %3d %%  %.60s\033[K", std::string(filled, '#'),
+                               std::string(kWidth - filled, '.'), static_cast<int>(part * 100),
+                               ShownText(name)));
   drawn_ = true;
 }
 
 void ProgressBar::Clear() {
   if (!drawn_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  Draw(stderr, "\r\033[K");
   drawn_ = false;
 }
 

@@ -13,9 +13,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/shown_text.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/terminal.h"
 
 namespace penstock::ctl {
 namespace {
@@ -155,13 +157,15 @@ absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool ter
       absl::StrAppend(&out, line, "\n");
     }
   } else {
-    // To the first line, and each line's rest and what is below wiped, so that nothing flickers.
-    if (terminal) out = "\x1b[H";
     for (const v1::PipelineStats& stats : all) absl::StrAppend(&out, Describe(stats), "\n");
     if (all.empty()) out += "no pipelines: start one with penstock create SPEC\n";
     if (terminal) {
+      // To the first line, and each line's rest and what is below wiped, so that nothing flickers.
+      out = absl::StrCat("\x1b[H", ShownText(out));
       for (size_t at = 0; (at = out.find('\n', at)) != out.npos; at += 4) out.insert(at, "\x1b[K");
       out += "\x1b[J";
+      *written = Draw(stdout, out);
+      return absl::OkStatus();
     }
   }
   // CommandLine says that stdout cannot be written; here it only ends.
@@ -173,7 +177,7 @@ absl::Status Top(const std::string& socket, const TopArguments& arguments) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
   const bool terminal = !arguments.json && isatty(STDOUT_FILENO) == 1;
-  if (terminal) std::fputs("\x1b[2J", stdout);
+  if (terminal) Draw(stdout, "\x1b[2J");
   for (uint64_t shown = 0; arguments.count == 0 || shown < arguments.count; ++shown) {
     if (shown > 0) std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
     const auto all = Ask(*daemon, arguments.name);

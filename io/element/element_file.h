@@ -88,7 +88,7 @@ class ElementFile {
 
   // The map; null where there is none.
   const uint8_t* data() const { return map_ == nullptr ? nullptr : map_->bytes(); }
-  FileIdentity identity() const { return map_ == nullptr ? FileIdentity{} : map_->identity(); }
+  FileVersion version() const { return map_ == nullptr ? FileVersion{} : map_->version(); }
 
  private:
   ElementFile() = default;

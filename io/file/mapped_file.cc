@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
+#include "base/local_file.h"
 #include "base/pending_call.h"
 #include "io/file/bus_guard.h"
 
@@ -39,9 +40,7 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
     return absl::PermissionDeniedError(absl::StrCat("not a regular file: ", path));
   }
   const uint64_t size = status.st_size;
-  const FileIdentity identity{
-      status.st_mtim.tv_sec * int64_t{1'000'000'000} + status.st_mtim.tv_nsec, status.st_ino};
-  absl::StatusOr<std::unique_ptr<MappedFile>> map = MapOpen(path, fd, size, identity);
+  absl::StatusOr<std::unique_ptr<MappedFile>> map = MapOpen(path, fd, size, VersionOf(fd, status));
   close(fd);
   return map;
 }
@@ -49,12 +48,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const std::string& p
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::Map(const RandomAccessFile& file) {
   // Some file systems ask their server.
   const PendingCall call("mapping", file.path());
-  return MapOpen(file.path(), file.descriptor(), file.size(), file.identity());
+  return MapOpen(file.path(), file.descriptor(), file.size(), file.version());
 }
 
 absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::MapOpen(const std::string& path, int fd,
                                                                 uint64_t size,
-                                                                const FileIdentity& identity) {
+                                                                const FileVersion& version) {
   void* memory = nullptr;
   if (size > 0) memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) return FileError(errno, absl::StrCat("cannot map ", path));
@@ -69,12 +68,12 @@ absl::StatusOr<std::unique_ptr<MappedFile>> MappedFile::MapOpen(const std::strin
     slot = *guarded;
   }
   return std::unique_ptr<MappedFile>(
-      new MappedFile(path, identity, static_cast<const uint8_t*>(memory), size, slot));
+      new MappedFile(path, version, static_cast<const uint8_t*>(memory), size, slot));
 }
 
-MappedFile::MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory,
+MappedFile::MappedFile(std::string path, const FileVersion& version, const uint8_t* memory,
                        uint64_t size, size_t slot)
-    : path_(std::move(path)), identity_(identity), memory_(memory), size_(size), slot_(slot) {}
+    : path_(std::move(path)), version_(version), memory_(memory), size_(size), slot_(slot) {}
 
 MappedFile::~MappedFile() {
   if (memory_ == nullptr) return;

@@ -49,7 +49,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
   // When it was mapped.
-  const FileIdentity& identity() const { return identity_; }
+  const FileVersion& version() const { return version_; }
   // For those who look at many places: what they copied holds if torn() is false afterwards, and
   // only the copy may be checked.
   const uint8_t* bytes() const { return memory_; }
@@ -74,8 +74,8 @@ class MappedFile {
   // As many bytes of `fd`, which may be closed afterwards.
   static absl::StatusOr<std::unique_ptr<MappedFile>> MapOpen(const std::string& path, int fd,
                                                              uint64_t size,
-                                                             const FileIdentity& identity);
-  MappedFile(std::string path, const FileIdentity& identity, const uint8_t* memory, uint64_t size,
+                                                             const FileVersion& version);
+  MappedFile(std::string path, const FileVersion& version, const uint8_t* memory, uint64_t size,
              size_t slot);
 
   absl::Status CheckRange(uint64_t offset, uint64_t bytes) const;
@@ -83,7 +83,7 @@ class MappedFile {
   absl::Status CheckWhole(uint64_t offset) const;
 
   const std::string path_;
-  const FileIdentity identity_;
+  const FileVersion version_;
   const uint8_t* const memory_;  // null for a file of no bytes
   const uint64_t size_;
   const size_t slot_;  // in the handler's table

@@ -11,9 +11,9 @@
 namespace penstock {
 
 struct SharedMaps::Table {
-  using Key = std::tuple<std::string, uint64_t, int64_t, uint64_t>;
-  static Key KeyOf(const std::string& path, uint64_t size, const FileIdentity& identity) {
-    return {path, size, identity.mtime_ns, identity.inode};
+  using Key = std::tuple<std::string, uint64_t, int64_t, uint64_t, uint64_t, int64_t>;
+  static Key KeyOf(const std::string& path, uint64_t size, const FileVersion& version) {
+    return {path, size, version.modified_ns, version.object, version.holder, version.changed_ns};
   }
 
   explicit Table(uint64_t max_bytes) : max_bytes(max_bytes) {}
@@ -55,7 +55,7 @@ SharedMaps::~SharedMaps() = default;
 
 absl::StatusOr<SharedMaps::Map> SharedMaps::Get(const RandomAccessFile& file) {
   if (file.descriptor() < 0) return absl::UnimplementedError("a file without a descriptor");
-  const Table::Key key = Table::KeyOf(file.path(), file.size(), file.identity());
+  const Table::Key key = Table::KeyOf(file.path(), file.size(), file.version());
   Map torn, also_torn;  // a map that ends takes the table's mutex
   {
     std::lock_guard<std::mutex> lock(table_->mutex);

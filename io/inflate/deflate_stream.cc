@@ -47,19 +47,13 @@ class DeflateStream final : public ByteStream {
   void StartMember() {
     error_ = input_.Ensure(16);
     if (!error_.ok()) return;
-    // Some programs pad files with zeros, which gzip passes over too.
-    while (num_members_ > 0 && input_.size() > 0 && *input_.data() == 0) {
-      padded_ = true;
-      input_.Consume(1);
-      error_ = input_.Ensure(16);
-      if (!error_.ok()) return;
-    }
     if (input_.at_end()) {
       ended_ = true;
       return;
     }
     const absl::Span<const uint8_t> bytes(input_.data(), input_.size());
-    if (padded_ || !(gzip_ ? BeginsAsGzip(bytes) : BeginsAsZlib(bytes))) {
+    // Zeros, with which some programs pad files, are none either, as for TensorFlow's reader.
+    if (!(gzip_ ? BeginsAsGzip(bytes) : BeginsAsZlib(bytes))) {
       Fail(absl::StrCat("bytes behind the last member are no ", name(), " member"));
       return;
     }
@@ -182,7 +176,6 @@ class DeflateStream final : public ByteStream {
   uint32_t checksum_ = 0;
   uint32_t member_bytes_ = 0;  // modulo 2^32
   bool in_member_ = false;
-  bool padded_ = false;  // zeros were passed over: nothing may follow them
   bool ended_ = false;
   uint64_t num_members_ = 0;
   uint64_t plain_offset_ = 0;

@@ -1,5 +1,6 @@
 #include "io/record/csv_format.h"
 
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -111,6 +112,15 @@ class CsvStream final : public RecordStream {
 
   // The first record, whatever its fields are. False when the chunk ends with it.
   bool DropHeader(RecordChunk* chunk) {
+    // A byte order mark is no part of the first name, whose quotation mark would count for nothing behind it.
+    constexpr char kMark[] = "\xef\xbb\xbf";
+    constexpr size_t kMarkBytes = 3;
+    if (const absl::Status status = window().Ensure(kMarkBytes); !status.ok()) {
+      EndOfStream(chunk, window().offset(), status);
+      return false;
+    }
+    if (window().size() >= kMarkBytes && std::memcmp(window().data(), kMark, kMarkBytes) == 0)
+      window().Drop(kMarkBytes);
     Found header;
     if (!Find(chunk, &header)) return false;
     if (header.in_quotes) {

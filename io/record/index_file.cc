@@ -1,20 +1,10 @@
 #include "io/record/index_file.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "base/pending_call.h"
 #include "io/file/crc32c.h"
 #include "io/record/tfrecord_frame.h"
 
@@ -22,72 +12,42 @@ namespace penstock {
 namespace {
 
 constexpr char kMagic[8] = {'P', 'E', 'N', 'S', 'T', 'I', 'X', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+constexpr uint32_t kOldVersion = 1;
 constexpr uint32_t kVerifiedFlag = 1;
 constexpr size_t kEndBytes = 4096;
-constexpr size_t kHeadBytes = 64;
+constexpr size_t kHeadBytes = 88;
+constexpr size_t kOldHeadBytes = 64;
 constexpr size_t kDamageBytes = 24;
 constexpr size_t kCrcBytes = 4;
 
 absl::Status Reject(const char* why) { return absl::DataLossError(why); }
 
-// Writes to a descriptor and sums up what it wrote.
+// Writes piece behind piece and sums up what it wrote.
 class Writer {
  public:
-  explicit Writer(int fd) : fd_(fd) {}
+  explicit Writer(WrittenFile& file) : file_(file) {}
 
   absl::Status Write(const void* bytes, size_t size) {
     const auto* from = static_cast<const uint8_t*>(bytes);
     crc_ = ExtendCrc32c(crc_, from, size);
-    while (size > 0) {
-      const ssize_t count = write(fd_, from, size);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return absl::ErrnoToStatus(errno, "cannot write the index");
-      from += count;
-      size -= count;
-    }
-    return absl::OkStatus();
+    const absl::Status status = file_.WriteAt(offset_, {from, size});
+    offset_ += size;
+    return status;
   }
 
   uint32_t crc() const { return crc_; }
 
  private:
-  const int fd_;
+  WrittenFile& file_;
+  uint64_t offset_ = 0;
   uint32_t crc_ = 0;
 };
-
-absl::Status WriteAll(int fd, const RecordIndex& index, const IndexStamp& stamp) {
-  uint8_t head[kHeadBytes];
-  const auto store = [&head](size_t at, const auto& value) {
-    std::memcpy(head + at, &value, sizeof(value));
-  };
-  store(0, kMagic);
-  store(8, kVersion);
-  store(12, index.verified() ? kVerifiedFlag : uint32_t{0});
-  store(16, stamp.data_bytes);
-  store(24, stamp.identity.mtime_ns);
-  store(32, stamp.identity.inode);
-  store(40, stamp.first_crc);
-  store(44, stamp.last_crc);
-  store(48, index.size());
-  store(56, uint64_t{index.damage().size()});
-  Writer writer(fd);
-  absl::Status status = writer.Write(head, sizeof(head));
-  for (const Damage& damage : index.damage()) {
-    const uint64_t numbers[] = {damage.offset, damage.length, static_cast<uint64_t>(damage.reason)};
-    if (status.ok()) status = writer.Write(numbers, sizeof(numbers));
-  }
-  if (status.ok()) status = writer.Write(index.offsets().data(), index.size() * sizeof(uint64_t));
-  const uint32_t crc = writer.crc();
-  if (status.ok()) status = writer.Write(&crc, sizeof(crc));
-  if (status.ok() && fsync(fd) != 0) status = absl::ErrnoToStatus(errno, "cannot sync the index");
-  return status;
-}
 
 }  // namespace
 
 absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file) {
-  IndexStamp stamp{file.size(), file.identity(), 0, 0};
+  IndexStamp stamp{file.size(), file.version(), 0, 0};
   uint8_t end[kEndBytes];
   const size_t bytes = std::min<uint64_t>(kEndBytes, file.size());
   for (const bool first : {true, false}) {
@@ -99,44 +59,50 @@ absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file) {
   return stamp;
 }
 
-absl::Status WriteIndex(const std::string& path, const RecordIndex& index,
-                        const IndexStamp& stamp) {
-  const PendingCall call("writing", path, 0, CallKind::kWrite);
-  const std::filesystem::path target(path);
-  const std::string folder = target.has_parent_path() ? target.parent_path().string() : ".";
-  // Hidden, so that no glob of data files finds it while it is written.
-  std::string temporary = absl::StrCat(folder, "/.", target.filename().string(), ".XXXXXX");
-  const int fd = mkostemp(temporary.data(), O_CLOEXEC);
-  if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot create ", temporary));
-  absl::Status status = WriteAll(fd, index, stamp);
-  // mkostemp makes it private; whoever may read the data may read its index.
-  if (status.ok() && fchmod(fd, 0644) != 0) status = absl::ErrnoToStatus(errno, "cannot chmod");
-  close(fd);
-  if (status.ok() && rename(temporary.c_str(), path.c_str()) != 0)
-    status = absl::ErrnoToStatus(errno, "cannot rename the index");
-  if (!status.ok()) {
-    unlink(temporary.c_str());
-    return absl::Status(status.code(), absl::StrCat(status.message(), " (", path, ")"));
+absl::Status WriteIndex(WrittenFile& file, const RecordIndex& index, const IndexStamp& stamp) {
+  uint8_t head[kHeadBytes];
+  const auto store = [&head](size_t at, const auto& value) {
+    std::memcpy(head + at, &value, sizeof(value));
+  };
+  store(0, kMagic);
+  store(8, kVersion);
+  store(12, index.verified() ? kVerifiedFlag : uint32_t{0});
+  store(16, stamp.data_bytes);
+  store(24, stamp.version.modified_ns);
+  store(32, stamp.version.object);
+  store(40, stamp.first_crc);
+  store(44, stamp.last_crc);
+  store(48, index.size());
+  store(56, uint64_t{index.damage().size()});
+  store(64, stamp.version.holder);
+  store(72, stamp.version.changed_ns);
+  store(80, file.object());
+  Writer writer(file);
+  absl::Status status = writer.Write(head, sizeof(head));
+  for (const Damage& damage : index.damage()) {
+    const uint64_t numbers[] = {damage.offset, damage.length, static_cast<uint64_t>(damage.reason)};
+    if (status.ok()) status = writer.Write(numbers, sizeof(numbers));
   }
-  const int folder_fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_fd >= 0) {
-    fsync(folder_fd);
-    close(folder_fd);
-  }
-  return absl::OkStatus();
+  if (status.ok()) status = writer.Write(index.offsets().data(), index.size() * sizeof(uint64_t));
+  const uint32_t crc = writer.crc();
+  if (status.ok()) status = writer.Write(&crc, sizeof(crc));
+  return status;
 }
 
 absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, size_t size,
                                                               const IndexStamp& stamp,
-                                                              bool* moved) {
-  if (size < kHeadBytes + kCrcBytes) return Reject("it is cut");
+                                                              uint64_t own_object, bool* copied) {
+  if (size < kOldHeadBytes + kCrcBytes) return Reject("it is cut");
   const uint8_t* const head = file.get();
   if (std::memcmp(head, kMagic, sizeof(kMagic)) != 0) return Reject("it is no index");
-  if (LoadU32(head + 8) != kVersion) return Reject("it is of another version");
+  const uint32_t version = LoadU32(head + 8);
+  if (version != kVersion && version != kOldVersion) return Reject("it is of another version");
+  const size_t head_bytes = version == kOldVersion ? kOldHeadBytes : kHeadBytes;
+  if (size < head_bytes + kCrcBytes) return Reject("it is cut");
   const uint64_t num_records = LoadU64(head + 48);
   const uint64_t num_damages = LoadU64(head + 56);
   // Both counts are bounded before they are multiplied.
-  const uint64_t body_bytes = size - kHeadBytes - kCrcBytes;
+  const uint64_t body_bytes = size - head_bytes - kCrcBytes;
   if (num_records > body_bytes / 8 || num_damages > body_bytes / kDamageBytes ||
       num_records * 8 + num_damages * kDamageBytes != body_bytes) {
     return Reject("its size does not fit its counts");
@@ -147,12 +113,23 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
       LoadU32(head + 44) != stamp.last_crc) {
     return Reject("it belongs to other data");
   }
-  *moved = LoadU64(head + 24) != static_cast<uint64_t>(stamp.identity.mtime_ns) ||
-           LoadU64(head + 32) != stamp.identity.inode;
+  FileVersion made{static_cast<int64_t>(LoadU64(head + 24)), LoadU64(head + 32), 0, 0};
+  uint64_t written_as = 0;
+  if (version == kVersion) {
+    made.holder = LoadU64(head + 64);
+    made.changed_ns = static_cast<int64_t>(LoadU64(head + 72));
+    written_as = LoadU64(head + 80);
+  }
+  *copied = version == kOldVersion || made != stamp.version;
+  const bool in_its_place = written_as != 0 && written_as == own_object;
+  if (in_its_place &&
+      (!made.HasContentOf(stamp.version) || made.changed_ns != stamp.version.changed_ns)) {
+    return Reject("the data changed since it was made");
+  }
 
   std::vector<Damage> damage;
   damage.reserve(num_damages);
-  const uint8_t* at = head + kHeadBytes;
+  const uint8_t* at = head + head_bytes;
   uint64_t end = 0;
   for (uint64_t i = 0; i < num_damages; ++i, at += kDamageBytes) {
     const Damage entry = {LoadU64(at), LoadU64(at + 8), static_cast<DamageReason>(at[16])};
@@ -185,9 +162,9 @@ absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, 
     if (next > end && next - end > kMaxRecordBytes)
       return Reject("it has a record above the limit");
   }
-  const bool verified = !*moved && (LoadU32(head + 12) & kVerifiedFlag) != 0;
+  const bool verified = !*copied && (LoadU32(head + 12) & kVerifiedFlag) != 0;
   return std::make_shared<const RecordIndex>(std::move(file), offsets, std::move(damage),
-                                             stamp.data_bytes, verified);
+                                             RecordIndex::Data{stamp.data_bytes, made, verified});
 }
 
 }  // namespace penstock

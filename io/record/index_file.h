@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/disk.h"
 #include "base/file.h"
 #include "io/record/record_index.h"
 
@@ -16,19 +17,20 @@ namespace penstock {
 // What ties an index to its data file.
 struct IndexStamp {
   uint64_t data_bytes = 0;
-  FileIdentity identity;
+  FileVersion version;
   uint32_t first_crc = 0;
   uint32_t last_crc = 0;
 };
 
 absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file);
 
-// Writes a temporary file beside `path`, then gives it its name; durable when it returns.
-absl::Status WriteIndex(const std::string& path, const RecordIndex& index, const IndexStamp& stamp);
+// Writes an index and nothing else to `file`.
+absl::Status WriteIndex(WrittenFile& file, const RecordIndex& index, const IndexStamp& stamp);
 
-// The index in the first `size` bytes of `file`, which it then owns, if they are one and belong to the data. `moved` says whether the
-// data file has another time or inode than the index knows.
+// The index in the first `size` bytes of `file`, which it then owns, if they are one and belong to the data. `own_object`: of the index file.
+// `copied` says that both were, as record_index.h tells.
 absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, size_t size,
-                                                              const IndexStamp& stamp, bool* moved);
+                                                              const IndexStamp& stamp,
+                                                              uint64_t own_object, bool* copied);
 
 }  // namespace penstock

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "io/file/damage.h"
 #include "io/record/index_file.h"
 #include "io/record/record_stream.h"
@@ -71,7 +69,8 @@ Built BuildVerified(const std::shared_ptr<RandomAccessFile>& file, const IndexOp
     damage.insert(damage.end(), chunk.damage.begin(), chunk.damage.end());
     if (absl::Status status = progress.At(chunk.next_offset); !status.ok()) return status;
   } while (!chunk.end_of_file);
-  return std::make_shared<const RecordIndex>(offsets, std::move(damage), file->size(), true);
+  return std::make_shared<const RecordIndex>(
+      offsets, std::move(damage), RecordIndex::Data{file->size(), file->version(), true});
 }
 
 // With the checksums of the headers, which are all that is looked at.
@@ -109,7 +108,8 @@ Built BuildFromHeaders(RandomAccessFile& file, const IndexOptions& options) {
     offset += length + kFrameBytes;
     want = length > kWalkBytes / 4 ? kPeekBytes : kWalkBytes;
   }
-  return std::make_shared<const RecordIndex>(offsets, std::vector<Damage>(), size, false);
+  return std::make_shared<const RecordIndex>(offsets, std::vector<Damage>(),
+                                             RecordIndex::Data{size, file.version(), false});
 }
 
 MemoryBlock CopyOf(absl::Span<const uint64_t> offsets) {
@@ -134,9 +134,9 @@ bool SampleHolds(RandomAccessFile& file, const RecordIndex& index) {
   return true;
 }
 
-Built Load(RandomAccessFile& file, const std::string& path, const IndexStamp& stamp,
-           const IndexOptions& options) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> side_car = LocalFileSystem().Open(path);
+Built Load(RandomAccessFile& file, IndexStore& store, const std::string& place,
+           const IndexStamp& stamp, const IndexOptions& options) {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> side_car = store.Open(place);
   if (!side_car.ok()) return side_car.status();
   // An index has 8 bytes a record, and a record has 16 at least: no allocation by a foreign size.
   if ((*side_car)->size() > 2 * stamp.data_bytes + 4096)
@@ -145,13 +145,14 @@ Built Load(RandomAccessFile& file, const std::string& path, const IndexStamp& st
   MemoryBlock bytes = RecordIndex::Allocate(size);
   absl::StatusOr<size_t> count = (*side_car)->ReadAt(0, absl::MakeSpan(bytes.get(), size));
   if (!count.ok()) return count.status();
-  bool moved = false;
-  Built index = ParseIndex(std::move(bytes), *count, stamp, &moved);
+  const FileVersion own = (*side_car)->version();
+  bool copied = false;
+  Built index = ParseIndex(std::move(bytes), *count, stamp, own.object, &copied);
   if (!index.ok()) return index;
   // By the file's own time, as a copied one has it too.
-  if (moved && stamp.identity.mtime_ns > (*side_car)->identity().mtime_ns)
+  if (copied && stamp.version.modified_ns > own.modified_ns)
     return absl::DataLossError("it is older than the data");
-  if (moved && !SampleHolds(file, **index))
+  if (copied && !SampleHolds(file, **index))
     return absl::DataLossError("it belongs to other data: records are not where it says");
   if ((options.verify || options.on_damage == OnDamage::kSkipRecord) && !(*index)->verified())
     return absl::FailedPreconditionError("it was built without verifying the data");
@@ -163,22 +164,20 @@ Built Load(RandomAccessFile& file, const std::string& path, const IndexStamp& st
 }  // namespace
 
 RecordIndex::RecordIndex(absl::Span<const uint64_t> offsets, std::vector<Damage> damage,
-                         uint64_t data_bytes, bool verified)
+                         const Data& data)
     : memory_(CopyOf(offsets)),
       offsets_(reinterpret_cast<const uint64_t*>(memory_.get())),
       size_(offsets.size()),
       damage_(std::move(damage)),
-      data_bytes_(data_bytes),
-      verified_(verified) {}
+      data_(data) {}
 
 RecordIndex::RecordIndex(MemoryBlock memory, absl::Span<const uint64_t> offsets,
-                         std::vector<Damage> damage, uint64_t data_bytes, bool verified)
+                         std::vector<Damage> damage, const Data& data)
     : memory_(std::move(memory)),
       offsets_(offsets.data()),
       size_(offsets.size()),
       damage_(std::move(damage)),
-      data_bytes_(data_bytes),
-      verified_(verified) {}
+      data_(data) {}
 
 MemoryBlock RecordIndex::Allocate(size_t bytes) {
   // An eighth more memory at most is what huge pages are worth here.
@@ -188,7 +187,7 @@ MemoryBlock RecordIndex::Allocate(size_t bytes) {
 
 uint64_t RecordIndex::length(uint64_t ordinal) const {
   const uint64_t begin = offsets_[ordinal];
-  uint64_t end = ordinal + 1 < size_ ? offsets_[ordinal + 1] : data_bytes_;
+  uint64_t end = ordinal + 1 < size_ ? offsets_[ordinal + 1] : data_.bytes;
   if (!damage_.empty()) {
     const auto behind = std::upper_bound(
         damage_.begin(), damage_.end(), begin,
@@ -198,32 +197,15 @@ uint64_t RecordIndex::length(uint64_t ordinal) const {
   return end - begin - kFrameBytes;
 }
 
-std::string IndexPathBeside(const std::string& data_path) {
-  return absl::StrCat(data_path, kIndexSuffix);
-}
-
-std::string IndexPathInCache(const std::string& cache_dir, const std::string& data_path) {
-  std::error_code ignored;
-  const std::string path = std::filesystem::absolute(data_path, ignored).lexically_normal();
-  // FNV-1a (Fowler, Noll, Vo): the name must stay the same from run to run. Two files that share
-  // one take turns in rebuilding, no more.
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char byte : path) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
-  return absl::StrCat(cache_dir, "/", absl::StrFormat("%016x", hash), kIndexSuffix);
-}
-
-Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const IndexOptions& options,
-                       IndexReport* report) {
+Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, IndexStore& store,
+                       const IndexOptions& options, IndexReport* report) {
   IndexReport unwanted;
   IndexReport& result = report != nullptr ? *report : unwanted;
   result = {};
   const absl::StatusOr<IndexStamp> stamp = StampOf(*file);
   if (!stamp.ok()) return stamp.status();
-  std::vector<std::string> places = {IndexPathBeside(file->path())};
-  if (!options.cache_dir.empty())
-    places.push_back(IndexPathInCache(options.cache_dir, file->path()));
-  for (const std::string& place : places) {
-    Built index = Load(*file, place, *stamp, options);
+  for (const std::string& place : store.PlacesToRead(file->path())) {
+    Built index = Load(*file, store, place, *stamp, options);
     if (index.ok()) {
       result.path = place;
       return index;
@@ -239,18 +221,13 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const Inde
   if (!index.ok()) return index;
   if (options.progress) options.progress(file->size());
   result.built = true;
-  for (size_t i = 0; options.write && i < places.size() && result.path.empty(); ++i) {
-    if (i == 1) {
-      std::error_code ignored;
-      std::filesystem::create_directories(options.cache_dir, ignored);
-    }
-    const absl::Status written = WriteIndex(places[i], **index, *stamp);
-    if (written.ok()) {
-      result.path = places[i];
-      result.unwritten.clear();
-    } else {
-      result.unwritten = std::string(written.message());
-    }
+  for (const std::string& place : store.PlacesToWrite(file->path())) {
+    const absl::Status written =
+        store.Write(place, [&](WrittenFile& out) { return WriteIndex(out, **index, *stamp); });
+    result.left_to_another = absl::IsUnavailable(written);
+    result.unwritten = std::string(written.message());
+    if (written.ok()) result.path = place;
+    if (written.ok() || result.left_to_another) break;
   }
   return index;
 }

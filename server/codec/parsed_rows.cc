@@ -64,13 +64,13 @@ bool MakeSplits(const RowPartitionPlan& partition, absl::Span<const int64_t> num
       break;
     case v1::RowPartition::kRowStarts:
       splits->push_back(0);
-      // Without rows nothing says that there are no values, as in TensorFlow.
-      if (numbers.empty()) *items = 0;
-      if (!numbers.empty() && numbers[0] != 0) return false;
+      // Without rows there is none for the values, which TensorFlow drops without a word.
+      if (numbers.empty()) return *items == 0;
+      if (numbers[0] != 0) return false;
       for (size_t i = 1; i < numbers.size(); ++i) {
         if (!append(numbers[i])) return false;
       }
-      if (!numbers.empty()) splits->push_back(*items);
+      splits->push_back(*items);
       break;
     case v1::RowPartition::kValueRowids: {
       if (static_cast<int64_t>(numbers.size()) != *items) return false;
@@ -231,9 +231,7 @@ absl::Status MakeRaggedSteps(const ParsedFeaturePlan& feature,
         numbers = NumbersOf(list.values).subspan(used[i], count);
         used[i] += count;
       }
-      // Values that no row has would be the row's before it.
-      const bool has_rows = !numbers.empty() || partition.kind != v1::RowPartition::kRowStarts;
-      if ((items > 0 && !has_rows) || !MakeSplits(partition, numbers, &items, &of_step))
+      if (!MakeSplits(partition, numbers, &items, &of_step))
         return DoesNotFit(feature, i, numbers.size());
       std::vector<int64_t>& all = splits[i + 1];
       if (partition.kind == v1::RowPartition::kValueRowids &&

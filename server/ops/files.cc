@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -7,10 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/kept_descriptors.h"
 #include "io/record/record_chunk.h"
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
-#include "server/engine/read/list_files.h"
+#include "server/engine/stage/list_files.h"
 
 namespace penstock {
 namespace {
@@ -88,15 +90,17 @@ class WholeFileLoader final : public ColumnLoader {
   static RowStatus LoadContents(RowReferences rows, FileTable& files, Column* out, Arena& arena) {
     auto* contents = arena.AllocateArray<RowBytes>(rows.rows);
     out->rows = contents;
-    // The disk is told of all files before the first is waited for.
+    // The disk is told of what follows before a file is waited for.
     std::vector<std::shared_ptr<RandomAccessFile>> open;
+    const size_t ahead = FilesOpenedAhead();
     for (uint32_t row = 0; row < rows.rows; ++row) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.OpenAnew(rows[row].file);
-      if (!file.ok()) return {file.status(), static_cast<int>(row)};
-      (*file)->WillNeed(0, (*file)->size());
-      open.push_back(*std::move(file));
-    }
-    for (uint32_t row = 0; row < rows.rows; ++row) {
+      while (open.size() < std::min<size_t>(rows.rows, row + ahead)) {
+        const auto next = static_cast<uint32_t>(open.size());
+        absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.OpenAnew(rows[next].file);
+        if (!file.ok()) return {file.status(), static_cast<int>(next)};
+        (*file)->WillNeed(0, (*file)->size());
+        open.push_back(*std::move(file));
+      }
       const uint64_t size = open[row]->size();
       uint8_t* const data = arena.Allocate(size);
       const absl::StatusOr<size_t> read = open[row]->ReadAt(0, absl::MakeSpan(data, size));
@@ -107,6 +111,7 @@ class WholeFileLoader final : public ColumnLoader {
                 static_cast<int>(row)};
       }
       contents[row] = {data, size};
+      files.CountRead(size);
       open[row].reset();
     }
     return {};
@@ -133,7 +138,7 @@ class WholeFileLoader final : public ColumnLoader {
 const OpRegistration<v1::Files> kFiles(
     "files", {.place = OpPlace::kSource, .files = v1::Files::kFilesFieldNumber},
     [](const v1::Files& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
+      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan);
       if (!manifest.ok()) return manifest.status();
       for (FileEntry& entry : *manifest) {
         entry.is_one_element = true;

@@ -5,8 +5,8 @@
 
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
-#include "server/engine/read/list_files.h"
 #include "server/engine/spec/drawn_seed.h"
+#include "server/engine/stage/list_files.h"
 
 namespace penstock {
 namespace {
@@ -46,7 +46,13 @@ const OpRegistration<v1::ListFiles> kListFiles(
             "shuffle: "
             "false");
       }
-      absl::StatusOr<Manifest> manifest = ListFiles(options.files(), plan.files());
+      if (shuffled && options.keep_order()) {
+        return absl::InvalidArgumentError(
+            "keep_order: the files of a list are shuffled or keep their order; write shuffle: "
+            "false");
+      }
+      absl::StatusOr<Manifest> manifest = ListFiles(
+          options.files(), plan, options.keep_order() ? FileOrder::kOfList : FileOrder::kByPath);
       if (!manifest.ok()) return manifest.status();
       for (FileEntry& entry : *manifest) entry.is_one_element = true;
       const FileRange files = plan.AddFiles(*std::move(manifest));

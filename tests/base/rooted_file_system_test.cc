@@ -71,11 +71,11 @@ TEST_CASE("fault 55: nothing outside of the root is opened") {
 TEST_CASE("globs list the root and follow no link out of it") {
   const Tree tree;
   const auto names = [&](const std::string& pattern) {
-    const auto paths = tree.files->Glob(tree.folder / pattern);
+    const auto files = tree.files->List(tree.folder / pattern);
     std::vector<std::string> found;
-    if (paths.ok()) {
-      for (const std::string& path : *paths)
-        found.push_back(path.substr(tree.folder.path().size()));
+    if (files.ok()) {
+      for (const ListedFile& file : *files)
+        found.push_back(file.path.substr(tree.folder.path().size()));
     }
     return found;
   };
@@ -83,7 +83,7 @@ TEST_CASE("globs list the root and follow no link out of it") {
   CHECK(names("root/*/*.txt") == std::vector<std::string>{"/root/a/1.txt", "/root/a/2.txt"});
   CHECK(names("root/out-folder/*").empty());
   CHECK(names("root/../outside/*").empty());
-  CHECK(tree.files->Glob(tree.folder / "out*/*").status().code() ==
+  CHECK(tree.files->List(tree.folder / "out*/*").status().code() ==
         absl::StatusCode::kPermissionDenied);
 }
 
@@ -109,13 +109,13 @@ TEST_CASE("fault 55: links that lead in a circle are an error with the path") {
     const std::string path = tree.folder / name;
     const bool is_glob = name.find('*') != name.npos;
     const absl::Status here =
-        is_glob ? LocalFileSystem().Glob(path).status() : LocalFileSystem().Open(path).status();
+        is_glob ? LocalFileSystem().List(path).status() : LocalFileSystem().Open(path).status();
     CHECK(here.code() == absl::StatusCode::kFailedPrecondition);
     CHECK_THAT(std::string(here.message()),
                Catch::Contains(path) && Catch::Contains("lead in a circle"));
     // A glob follows no link that leads nowhere.
     const absl::Status below =
-        is_glob ? tree.files->Glob(path).status() : tree.files->Open(path).status();
+        is_glob ? tree.files->List(path).status() : tree.files->Open(path).status();
     CHECK(below.code() ==
           (is_glob ? absl::StatusCode::kNotFound : absl::StatusCode::kPermissionDenied));
   }

@@ -306,3 +306,34 @@ def test_rows_of_several_csv_files_come_by_turns(tmp_path, count, expected):
 def test_decode_csv_has_the_order_of_tensorflows_parameters():
     rows = penstock.Dataset.from_tensors("1,a,3").map(lambda r: penstock.io.decode_csv(r, [0, 0], ",", True, "", [0, 2], "name"))
     assert [tuple(map(int, row)) for row in rows] == [(1, 3)]
+
+
+@pytest.mark.parametrize("partition", ["RowSplits", "RowLengths", "RowStarts", "RowLimits", "ValueRowIds"])
+def test_values_that_no_row_of_a_ragged_feature_has_are_an_error(tmp_path, partition):
+    """TensorFlow drops them with RowStarts and refuses them with the others."""
+    feature = penstock.io.RaggedFeature(penstock.int64, "v", [getattr(penstock.io.RaggedFeature, partition)("p")])
+    for name, keys in (("empty", {"v": np.array([1, 2, 3]), "p": np.array([], np.int64)}), ("missing", {"v": np.array([1, 2, 3])})):
+        with penstock.TFRecordWriter(tmp_path / name) as writer:
+            writer.write(penstock.io.serialize_example(keys))
+        rows = penstock.TFRecordDataset(tmp_path / name).parse_example({"x": feature})
+        with pytest.raises(penstock.DataLossError, match="partition 0, of 0 numbers, does not fit"):
+            list(rows)
+    with penstock.TFRecordWriter(tmp_path / "none") as writer:
+        writer.write(penstock.io.serialize_example({"v": np.array([], np.int64)}))
+    (element,) = penstock.TFRecordDataset(tmp_path / "none").parse_example({"x": feature})
+    assert element["x"].to_list() == []
+
+
+def test_a_byte_order_mark_is_no_part_of_a_header(tmp_path):
+    path = str(tmp_path / "marked.csv")
+    make = penstock.experimental.make_csv_dataset
+    for header in ('"name",n', 'name,n', '"name","n"'):
+        (tmp_path / "marked.csv").write_bytes(b"\xef\xbb\xbf" + header.encode() + b'\n"a",1\nb,2\n')
+        (batch,) = make(path, 2, num_epochs=1, shuffle=False)
+        assert {key: values.tolist() for key, values in batch.items()} == {"name": [b"a", b"b"], "n": [1, 2]}
+        (batch,) = make(path, 2, select_columns=["name"], num_epochs=1, shuffle=False)
+        assert batch["name"].tolist() == [b"a", b"b"]
+    # A quoted name of two lines is found by the daemon as well.
+    (tmp_path / "marked.csv").write_bytes(b'\xef\xbb\xbf"name\nof it",n\na,1\n')
+    (batch,) = make(path, 2, num_epochs=1, shuffle=False)
+    assert {key: values.tolist() for key, values in batch.items()} == {"name\nof it": [b"a"], "n": [1]}

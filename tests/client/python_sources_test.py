@@ -459,8 +459,7 @@ def test_functions_of_interleave(tmp_path):
     assert f'list_files {{ files: "{tmp_path}/x" files: "{tmp_path}/y[[]1]" files: "{tmp_path}/y[[]1]" shuffle: false }}' in text
     assert elements(dataset.interleave(penstock.TextLineDataset)) == [b"one", b"two"]
     assert elements(penstock.TextLineDataset(dataset)) == [b"one", b"two"]
-    with pytest.raises(penstock.TraceError, match="paths in another order than that of their names; sort them"):
-        penstock.Dataset.from_tensor_slices(given[::-1]).flat_map(penstock.TextLineDataset)
+    assert elements(penstock.Dataset.from_tensor_slices(given[::-1]).flat_map(penstock.TextLineDataset)) == [b"two", b"two", b"one"]
 
 
 def test_stages_of_flat_map():
@@ -653,3 +652,35 @@ def test_a_mask_is_not_lost(count):
             make({"x": values})
     whole = np.ma.array(np.arange(count), mask=False)
     assert [int(value) for value in penstock.Dataset.from_tensor_slices(whole)] == list(range(count))
+
+
+def test_a_list_of_files_keeps_its_order_and_names_files_before_globs(tmp_path):
+    for name in ("a", "b", "c[1]", "c1"):
+        (tmp_path / name).write_text(name.upper() + "\n")
+    paths = [str(tmp_path / name) for name in ("b", "c[1]", "a")]
+    labels = penstock.Dataset.from_tensor_slices(["B", "C[1]", "A"])
+    for made in (penstock.TextLineDataset, lambda files: penstock.Dataset.from_tensor_slices(files).flat_map(penstock.TextLineDataset)):
+        assert [(bytes(x), bytes(y)) for x, y in penstock.Dataset.zip((made(paths), labels))] == [(b"B", b"B"), (b"C[1]", b"C[1]"), (b"A", b"A")]
+    # tf.data's list_files sorts.
+    assert elements(penstock.Dataset.list_files(paths[::-1], shuffle=False)) == [os.fsencode(path) for path in sorted(paths)]
+    files = penstock.FilesDataset(paths).map(lambda x: x["bytes"])
+    assert elements(files) == [b"B\n", b"C[1]\n", b"A\n"]
+    (tmp_path / "d[1].csv").write_text("x\n1\n")
+    (tmp_path / "d1.csv").write_text("x\n2\n")
+    (batch,) = penstock.experimental.make_csv_dataset(str(tmp_path / "d[1].csv"), 2, num_epochs=1, shuffle=False)
+    assert batch["x"].tolist() == [1]
+
+
+def test_a_batch_whose_rows_differ_in_shape_is_left_out(tmp_path):
+    (tmp_path / "words").write_text("ab\ncd\ne\nfgh\nij\nkl\n")
+    rows = penstock.TextLineDataset(tmp_path / "words").map(lambda line: penstock.io.decode_raw(line, np.uint8))
+    with pytest.raises(penstock.Error, match="the rows of a batch have different shapes"):
+        list(rows.batch(2))
+    for batches in (
+        rows.batch(2),
+        rows.bucket_by_sequence_length(lambda x: np.shape(x)[0] * 0, [1], [2, 2], no_padding=True),
+    ):
+        left = batches.ignore_errors()
+        assert [batch.tobytes() for batch in left] == [b"abcd", b"ijkl"]
+        with pytest.raises(penstock.DataLossError, match="too many damaged places: 1 > 0"):
+            list(batches.ignore_errors(max_skipped=0))

@@ -214,10 +214,10 @@ def test_indices_are_built_once(tmp_path):
     first, _ = make_chess(tmp_path)
     done = penstock(tmp_path, "index", "data/*")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.splitlines()[0] == f"data/{first.name}: 50 records, wrote data/{first.name}.penstock-index"
+    assert done.stdout.splitlines()[0] == f"data/{first.name}: 50 records, wrote data/.{first.name}.penstock-index"
     assert done.stdout.splitlines()[-1] == "100 records in 2 files"
     again = penstock(tmp_path, "index", "data/*")
-    assert f"data/{first.name}: 50 records, has data/{first.name}.penstock-index" in again.stdout
+    assert f"data/{first.name}: 50 records, has data/.{first.name}.penstock-index" in again.stdout
     assert again.stdout.splitlines()[-1] == "100 records in 2 files"
 
 

@@ -87,6 +87,8 @@ def test_fault_50_what_a_cleaner_has_removed_is_there_again(daemon, remote, tmp_
         # With the state folder in it, which is kept open.
         shutil.rmtree(tmp_path / "run")
     eventually(lambda: remote("list").code == 0)
+    # What is in it too: the next daemon finds the pipeline.
+    eventually(lambda: any(path.name.startswith("counter") for path in (tmp_path / "run" / "penstock.sock.state").glob("*")))
     assert "counter" in remote("list").out
     assert stat.S_IMODE(os.stat(daemon.socket).st_mode) == 0o660
     code, _, error = run_daemon("--socket", daemon.socket)

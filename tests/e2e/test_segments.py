@@ -120,10 +120,10 @@ def test_a_global_shuffle_has_its_index_before_its_pipeline(remote, mixed, tmp_p
     spec.write_text('name: "mixed" stage { tfrecord { files: "mixed.tfrecord" } } stage { shuffle { global: true seed: 1 } }')
     validated = remote("validate", spec)
     assert validated.code == 0, validated
-    assert not (tmp_path / "mixed.tfrecord.penstock-index").exists()
+    assert not (tmp_path / ".mixed.tfrecord.penstock-index").exists()
     # Nothing of the pipeline itself is needed for it: the name is taken.
     assert remote("create", mixed("", name="other"), "--name", "taken").code == 0
     spec = mixed("")
     spec.write_text('name: "taken" stage { tfrecord { files: "mixed.tfrecord" } } stage { shuffle { global: true seed: 1 } }')
     assert remote("create", spec).code == 1
-    assert (tmp_path / "mixed.tfrecord.penstock-index").exists()
+    assert (tmp_path / ".mixed.tfrecord.penstock-index").exists()

@@ -39,20 +39,13 @@ Plain ByPenstock(const std::string& file, bool gzip, size_t piece_bytes, size_t 
   return plain;
 }
 
-// Members until the file ends, then zeros.
+// Members until the file ends.
 Plain ByZlib(const std::string& file, bool gzip) {
   Plain plain;
   z_stream stream = {};
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(file.data()));
   stream.avail_in = static_cast<uInt>(file.size());
-  bool first = true;
   while (plain.sound && stream.avail_in > 0 && plain.bytes.size() <= kPlainBytesMax) {
-    if (!first && *stream.next_in == 0) {
-      plain.sound = std::all_of(stream.next_in, stream.next_in + stream.avail_in,
-                                [](Bytef byte) { return byte == 0; });
-      break;
-    }
-    first = false;
     if (inflateInit2(&stream, gzip ? 31 : 15) != Z_OK) std::abort();
     int result = Z_OK;
     while (result == Z_OK && plain.bytes.size() <= kPlainBytesMax) {

@@ -12,18 +12,18 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace penstock;
-  if (size < 68) return 0;
+  if (size < 92) return 0;
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  std::memcpy(bytes.data(), "PENSTIX\n\1\0\0\0", 12);
+  std::memcpy(bytes.data(), "PENSTIX\n\2\0\0\0", 12);
   // The data's size and ends are those that the index claims.
   auto* begin = reinterpret_cast<uint8_t*>(bytes.data());
   const IndexStamp stamp = {LoadU64(begin + 16), {}, LoadU32(begin + 40), LoadU32(begin + 44)};
   const uint32_t crc = Crc32c(begin, size - 4);
   std::memcpy(bytes.data() + size - 4, &crc, 4);
-  bool moved = false;
+  bool copied = false;
   MemoryBlock file = RecordIndex::Allocate(size);
   std::memcpy(file.get(), begin, size);
-  const auto index = ParseIndex(std::move(file), size, stamp, &moved);
+  const auto index = ParseIndex(std::move(file), size, stamp, 0, &copied);
   if (!index.ok()) return 0;
   // What is believed lies in the data, in order, without overlap.
   uint64_t end = 0;

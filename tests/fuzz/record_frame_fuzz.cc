@@ -119,7 +119,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((failed.error == absl::StatusCode::kOk) != skipped.damage.empty()) std::abort();
   if (failed.error != absl::StatusCode::kOk && failed.error_offset != skipped.damage[0].offset)
     std::abort();
-  const auto index = LoadOrBuildIndex(file, {.on_damage = OnDamage::kSkipRecord, .write = false});
+  NoIndexStore store;
+  const auto index = LoadOrBuildIndex(file, store, {.on_damage = OnDamage::kSkipRecord});
   if (!index.ok() || (*index)->size() != skipped.places.size() / 2) std::abort();
   for (uint64_t i = 0; i < (*index)->size(); ++i) {
     if ((*index)->offset(i) != skipped.places[2 * i]) std::abort();

@@ -353,7 +353,8 @@ TEST_CASE("A cursor of files with another number of records is refused, where bo
                                         "' } } stage { batch { batch_size: 2 } }");
   const auto index = [&] {
     const auto file = LocalFileSystem().Open(folder / "a");
-    REQUIRE(LoadOrBuildIndex(*file, {}).ok());
+    FolderIndexStore store(LocalFileSystem(), "");
+    REQUIRE(LoadOrBuildIndex(*file, store, {}).ok());
   };
   write(false);
   const std::string without = CursorOf(spec, 1);

@@ -90,7 +90,7 @@ TEST_CASE("list_files: a reference's file is the manifest's entry of that path")
   for (int i = 1; i < 4; ++i) {
     CHECK(manifest[i].path == folder / std::string(1, "abc"[i - 1]));
     CHECK(manifest[i].size_bytes == 1);
-    CHECK(manifest[i].identity.inode != 0);
+    CHECK(manifest[i].version.object != 0);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "server/engine/plan/cursor.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
@@ -47,6 +48,44 @@ TEST_CASE("tfrecord reads its files one after another, in the byte order of thei
   CHECK(Int64s(result) == expected);
   REQUIRE(result.batches.size() == 4);
   CHECK(result.batches[3].info.rows == 4);
+}
+
+TEST_CASE(
+    "A list of files keeps its order, and what is not sorted means something else than it did") {
+  Shards shards;
+  const auto source = [&](const std::string& files) {
+    return absl::StrCat("stage { name: 's' tfrecord { ", files, " } } ", kParse,
+                        "stage { batch { batch_size: 4 } }");
+  };
+  const auto file = [&](const std::string& name) {
+    return absl::StrCat("files: '", shards.folder / name, "' ");
+  };
+  const std::string turned = source(file("4.tfrecord") + file("0.tfrecord"));
+  const RunResult result = RunText(turned);
+  CHECK(Int64s(result) == std::vector<int64_t>{300, 301, 302, 0, 1, 2, 3, 4});
+  // Those of one glob in the byte order of their names, wherever it stands.
+  CHECK(Int64s(RunText(source(file("3.tfrecord") + file("[042].tfrecord")))) ==
+        std::vector<int64_t>{200, 201, 202, 203, 204, 205, 206, 0, 1, 2, 3, 4, 100, 300, 301, 302});
+  const std::string sorted = source(file("0.tfrecord") + file("4.tfrecord"));
+  const auto meaning = [](const std::string& spec) {
+    const auto plan = PlanText(spec);
+    REQUIRE(plan.ok());
+    return FingerprintOf(**plan)->meanings().stage(0).number();
+  };
+  CHECK(meaning(sorted) == 1);
+  CHECK(meaning(turned) == 2);
+  // A cursor of the release that sorted them.
+  v1::Fingerprint older = *FingerprintOf(**PlanText(sorted));
+  older.clear_meanings();
+  Position position;
+  position.Add(0);
+  const std::string cursor = *CursorMaker(older).Make(1, position);
+  const auto refused = ReadCursor(cursor, *FingerprintOf(**PlanText(turned))).status();
+  CHECK(refused.code() == absl::StatusCode::kFailedPrecondition);
+  CHECK_THAT(
+      std::string(refused.message()),
+      Catch::Contains("stage s: the op tfrecord means something else in this release (a list "
+                      "of files keeps its order)"));
 }
 
 // Made by tests/golden/make_interleave_goldens.py with tf.data's interleave over the same shards.

@@ -14,11 +14,11 @@ namespace penstock::test {
 
 class SimulatedFiles::File final : public RandomAccessFile {
  public:
-  File(SimulatedFiles& files, std::string path, uint64_t size, FileIdentity identity)
-      : files_(files), path_(std::move(path)), size_(size), identity_(identity) {}
+  File(SimulatedFiles& files, std::string path, uint64_t size, FileVersion version)
+      : files_(files), path_(std::move(path)), size_(size), version_(version) {}
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return size_; }
-  FileIdentity identity() const override { return identity_; }
+  FileVersion version() const override { return version_; }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
     int failures = 0;
     return ReadFully(
@@ -33,7 +33,7 @@ class SimulatedFiles::File final : public RandomAccessFile {
   SimulatedFiles& files_;
   const std::string path_;
   const uint64_t size_;
-  const FileIdentity identity_;
+  const FileVersion version_;
 };
 
 void SimulatedFiles::SetFault(DiskFault fault, Dice* dice) {
@@ -88,22 +88,22 @@ ssize_t SimulatedFiles::Read(const std::string& path, uint8_t* out, size_t bytes
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> SimulatedFiles::Open(const std::string& path) {
   const auto found = files_.find(path);
   if (found == files_.end()) return absl::NotFoundError(absl::StrCat("no such file: ", path));
-  FileIdentity identity{1, 1};
-  if (fault_ == DiskFault::kReplaced && Strikes(path)) identity.inode = 2;
-  return std::make_shared<File>(*this, path, found->second->size(), identity);
+  FileVersion version{1, 1, 0, 0};
+  if (fault_ == DiskFault::kReplaced && Strikes(path)) version.object = 2;
+  return std::make_shared<File>(*this, path, found->second->size(), version);
 }
 
-absl::StatusOr<std::vector<std::string>> SimulatedFiles::Glob(const std::string& pattern) {
+absl::StatusOr<std::vector<ListedFile>> SimulatedFiles::List(const std::string& pattern) {
   const size_t star = pattern.find('*');
-  std::vector<std::string> paths;
+  std::vector<ListedFile> found;
   for (const auto& [path, bytes] : files_) {
     if (star == std::string::npos ? path == pattern
                                   : absl::StartsWith(path, pattern.substr(0, star)) &&
                                         absl::EndsWith(path, pattern.substr(star + 1)))
-      paths.push_back(path);
+      found.push_back({path, bytes->size(), {1, 1, 0, 0}});
   }
-  if (paths.empty()) return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
-  return paths;
+  if (found.empty()) return absl::NotFoundError(absl::StrCat("no file matches ", pattern));
+  return found;
 }
 
 }  // namespace penstock::test

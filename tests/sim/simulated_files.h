@@ -45,7 +45,7 @@ class SimulatedFiles final : public FileSystem {
   Disk* disk() override { return &LocalDisk(); }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   // A "*" stands for anything; there may be one.
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override;
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
 
  private:
   class File;

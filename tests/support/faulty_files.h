@@ -39,9 +39,9 @@ class FaultyFiles final : public FileSystem {
     return std::make_shared<File>(state_, path);
   }
 
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
     if (state_->files.count(pattern) == 0) return absl::NotFoundError("no such file: " + pattern);
-    return std::vector<std::string>{pattern};
+    return std::vector<ListedFile>{{pattern, state_->files[pattern].size(), {}}};
   }
 
   uint64_t calls() const { return state_->calls; }

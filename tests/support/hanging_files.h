@@ -44,8 +44,8 @@ class HangingFiles final : public FileSystem {
     if (!file.ok()) return file.status();
     return std::make_shared<File>(state_, *std::move(file));
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
 
   void LetGo() {
@@ -102,7 +102,7 @@ class HangingFiles final : public FileSystem {
     }
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
-    FileIdentity identity() const override { return file_->identity(); }
+    FileVersion version() const override { return file_->version(); }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       if (state_->hangs(file_->path(), offset)) {
         const PendingCall call("reading", file_->path(), offset);

@@ -175,6 +175,7 @@ absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions
   // What a run takes is charged to the account of the thread that asks for it.
   if (MemoryAccount* const account = MemoryAccount::OfThisThread())
     executor_options.memory = account->shared_from_this();
+  executor_options.notice = options.notice;
   executor_options.fingerprint = *fingerprint;
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;

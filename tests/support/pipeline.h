@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,7 @@ struct RunOptions {
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   std::string pipeline = {};
   std::shared_ptr<SharedMaps> maps = std::make_shared<SharedMaps>(UINT64_MAX);
+  std::function<void(const std::string&)> notice = nullptr;
 };
 
 struct RunResult {

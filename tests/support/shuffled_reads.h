@@ -36,8 +36,8 @@ class ShuffledReads final : public FileSystem {
     if (!file.ok()) return file.status();
     return std::make_shared<File>(*this, *std::move(file));
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
   Disk* disk() override { return LocalFileSystem().disk(); }
 
@@ -48,7 +48,7 @@ class ShuffledReads final : public FileSystem {
         : reads_(reads), file_(std::move(file)) {}
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
-    FileIdentity identity() const override { return file_->identity(); }
+    FileVersion version() const override { return file_->version(); }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       reads_.Wait();
       return file_->ReadAt(offset, out);

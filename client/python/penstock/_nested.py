@@ -285,11 +285,9 @@ def as_paths(stages):
     if "name" in fields or not fields.get("string_value") or len(fields.get("shape") or []) != 1:
         return stages
     paths = _readers.files_of(fields["string_value"])
-    if [os.fsencode(path) for path in paths] != sorted(os.fsencode(path) for path in paths):
-        raise _trace.TraceError(
-            "paths in another order than that of their names", "sort them: from_tensor_slices(sorted(paths)), and shuffle the dataset"
-        )
     fields = [("files", [without_globs(path) for path in paths]), ("shuffle", False)]
+    if [os.fsencode(path) for path in paths] != sorted(os.fsencode(path) for path in paths):
+        fields.append(("keep_order", True))
     return (Stage("list_files", fields, first.name, first.line), *stages[1:])
 
 

@@ -83,7 +83,7 @@ class _Reader(Dataset):
 class TFRecordDataset(_Reader):
     """The records of TFRecord files, one byte string each, as tf.data.TFRecordDataset.
 
-    Both checksums of each record are verified. Files are read in the byte order of their names.
+    Both checksums of each record are verified. Files are read in the order of the list, those of one glob in the byte order of their names.
 
     Args:
       filenames: a path, a glob, a list of them, or a dataset of paths (list_files).
@@ -179,7 +179,7 @@ class FixedLengthRecordDataset(_Reader):
 
 
 class FilesDataset(Dataset):
-    """Whole files, in the byte order of their paths: {"path": string, "bytes": string}. Not in tf.data.
+    """Whole files, in the order of the list and those of one glob in the byte order of their paths: {"path": string, "bytes": string}. Not in tf.data.
 
     Args:
       filenames: a path, a glob, or a list of them.

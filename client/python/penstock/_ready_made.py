@@ -20,7 +20,8 @@ def _files(file_pattern):
     names = []
     for pattern in patterns:
         pattern = os.fsdecode(pattern)
-        names += sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        # A path that is there is one, as the daemon takes it.
+        names += [pattern] if os.path.lexists(pattern) or not glob.has_magic(pattern) else glob.glob(pattern)
     if not names:
         raise ValueError(f"no file matches {file_pattern!r}")
     return sorted(names, key=os.fsencode)
@@ -66,10 +67,13 @@ def _plain(path, compression):
 
 def _rows(path, compression, field_delim, use_quote_delim, encoding):
     """The rows of a file, which is read as far as they are taken."""
+    import codecs
     import csv
     import io
 
     quoting = csv.QUOTE_MINIMAL if use_quote_delim else csv.QUOTE_NONE
+    # A byte order mark is no part of the first name.
+    encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     # Where a line ends is csv's affair, which knows quotation marks.
     with io.TextIOWrapper(_plain(path, compression), encoding, newline="") as text:
         for row in csv.reader(text, delimiter=field_delim, quoting=quoting):

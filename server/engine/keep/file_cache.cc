@@ -100,15 +100,15 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
   return cache;
 }
 
-absl::StatusOr<ElementKey> FileCache::Key() const {
+absl::StatusOr<FileCache::Keys> FileCache::KeysOf() const {
   // Shown for those who wait for another one's reads.
   const PendingCall call("opening", folder_);
-  once_.Call([this] { key_ = MakeKey(); });
-  return key_;
+  once_.Call([this] { keys_ = MakeKeys(); });
+  return keys_;
 }
 
-absl::StatusOr<ElementKey> FileCache::MakeKey() const {
-  KeyHash hash;
+absl::StatusOr<FileCache::Keys> FileCache::MakeKeys() const {
+  KeyHash hash, versions;
   hash.Add(std::string_view(kRelease));
   hash.Add(kElementFileVersion);
   hash.Add(stages_);
@@ -122,21 +122,28 @@ absl::StatusOr<ElementKey> FileCache::MakeKey() const {
     hash.Add(is_descriptor ? std::string_view("") : entry.path);
     if (entry.path.empty()) continue;
     hash.Add(entry.size_bytes);
-    if (!is_descriptor) hash.Add(static_cast<uint64_t>(entry.identity.mtime_ns));
+    if (!is_descriptor) {
+      const FileVersion& version = entry.version;
+      hash.Add(static_cast<uint64_t>(version.modified_ns));
+      for (const uint64_t part :
+           {version.object, version.holder, static_cast<uint64_t>(version.changed_ns)})
+        versions.Add(part);
+    }
     const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(entry.path);
     if (!file.ok()) return file.status();
     const absl::Status added = is_descriptor ? AddContent(**file, &hash) : AddEnds(**file, &hash);
     if (!added.ok()) return added;
   }
-  return hash.value();
+  versions.Add(std::string_view(reinterpret_cast<const char*>(hash.value().data()), 16));
+  return Keys{hash.value(), versions.value()};
 }
 
 absl::StatusOr<std::string> FileCache::Stem() const {
   if (!name_.empty()) return name_;
-  const absl::StatusOr<ElementKey> key = Key();
-  if (!key.ok()) return key.status();
+  const absl::StatusOr<Keys> keys = KeysOf();
+  if (!keys.ok()) return keys.status();
   return absl::BytesToHexString(
-      absl::string_view(reinterpret_cast<const char*>(key->data()), key->size()));
+      absl::string_view(reinterpret_cast<const char*>(keys->name.data()), keys->name.size()));
 }
 
 absl::StatusOr<std::string> FileCache::Path(uint64_t first) const {
@@ -151,10 +158,11 @@ absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open(uint64_t firs
   if (!path.ok()) return path.status();
   absl::StatusOr<std::shared_ptr<const ElementFile>> file = ElementFile::Map(*path);
   if (!file.ok() && !absl::IsDataLoss(file.status())) return file;
-  const absl::StatusOr<ElementKey> key = Key();
-  if (!key.ok()) return key.status();
+  const absl::StatusOr<Keys> keys = KeysOf();
+  if (!keys.ok()) return keys.status();
   // Without an element and an end it says nothing, and what goes on behind it would be itself.
-  bool fits = file.ok() && (*file)->key() == *key && (*file)->first() == first &&
+  const bool is_current = file.ok() && (*file)->key() == keys->content;
+  bool fits = is_current && (*file)->first() == first &&
               ((*file)->size() > 0 || (*file)->whole()) &&
               (*file)->schema().signature == schema_.signature &&
               (*file)->schema().structure == schema_.structure;
@@ -165,6 +173,13 @@ absl::StatusOr<std::shared_ptr<const ElementFile>> FileCache::Open(uint64_t firs
   // No writer leaves such a file under this name: whatever has happened to it, it is of no use.
   disk_.Remove(*path).IgnoreError();
   if (!file.ok()) return file.status();
+  if (!is_current) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("what was kept is removed and computed anew: a file before the stage has "
+                     "other contents, or was copied, moved, linked or given "
+                     "other permissions since (its inode, ctime or file system differs): ",
+                     *path));
+  }
   return absl::DataLossError(absl::StrCat("the file of elements is another one's: ", *path));
 }
 
@@ -172,11 +187,11 @@ absl::StatusOr<std::unique_ptr<ElementFileWriter>> FileCache::Write(uint64_t fir
                                                                     uint64_t earlier_bytes) const {
   const absl::StatusOr<std::string> path = Path(first);
   if (!path.ok()) return path.status();
-  const absl::StatusOr<ElementKey> key = Key();
-  if (!key.ok()) return key.status();
+  const absl::StatusOr<Keys> keys = KeysOf();
+  if (!keys.ok()) return keys.status();
   if (absl::Status status = disk_.MakeFolder(folder_); !status.ok()) return status;
   if (Room(earlier_bytes, 0) == 0) return absl::ResourceExhaustedError("there is no room for it");
-  return ElementFileWriter::Create(disk_, *path, *key, schema_, first);
+  return ElementFileWriter::Create(disk_, *path, keys->content, schema_, first);
 }
 
 void FileCache::RemoveBehind(uint64_t first) const {
@@ -197,7 +212,7 @@ void FileCache::Remove(const ElementFile& file) const {
   const absl::StatusOr<std::string> path = Path(file.first());
   if (!path.ok()) return;
   const absl::StatusOr<std::unique_ptr<MappedFile>> now = MappedFile::Map(*path);
-  if (now.ok() && (*now)->identity().inode == file.identity().inode)
+  if (now.ok() && (*now)->version().object == file.version().object)
     disk_.Remove(*path).IgnoreError();
 }
 

@@ -3,7 +3,7 @@
 //
 // Threads:  constant after construction but for the key, which is computed once; safe from any thread.
 // Owns:     nothing open.
-// Cost:     the first Key() reads 8 KiB of each file before the stage.
+// Cost:     the first question for a key reads 8 KiB of each file before the stage.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class FileCache {
                                                                  PlanBuilder& plan);
 
   // The file whose first element has this number, if there is one and it is sound; one that is not is removed. NotFound when there is
-  // none.
+  // none, FailedPrecondition when the one that was there was made of files of other versions.
   absl::StatusOr<std::shared_ptr<const ElementFile>> Open(uint64_t first) const;
   // Unavailable while another one writes it, ResourceExhausted where there is no room. `earlier_bytes`: of the files before it.
   absl::StatusOr<std::unique_ptr<ElementFileWriter>> Write(uint64_t first,
@@ -56,8 +56,14 @@ class FileCache {
 
  private:
   FileCache(Disk& disk, FileSystem& files) : disk_(disk), files_(files) {}
-  absl::StatusOr<ElementKey> Key() const;
-  absl::StatusOr<ElementKey> MakeKey() const;
+  // A file's name is made of the stages and of what tells their data apart wherever they lie, and what stands in it also of the versions of their
+  // files here (base/file.h). So what has a new version takes the place of what was kept of the one before.
+  struct Keys {
+    ElementKey name;
+    ElementKey content;
+  };
+  absl::StatusOr<Keys> KeysOf() const;
+  absl::StatusOr<Keys> MakeKeys() const;
   // Of the file without its suffix and, if it goes on behind others, its first element's number.
   absl::StatusOr<std::string> Stem() const;
   absl::StatusOr<std::string> Path(uint64_t first) const;
@@ -73,7 +79,7 @@ class FileCache {
   ElementSchema schema_;
 
   mutable PatientOnce once_;
-  mutable absl::StatusOr<ElementKey> key_ = absl::UnknownError("");  // constant behind once_
+  mutable absl::StatusOr<Keys> keys_ = absl::UnknownError("");  // constant behind once_
 };
 
 }  // namespace penstock

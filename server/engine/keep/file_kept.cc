@@ -105,6 +105,8 @@ class FileKept final : public KeptElements {
     if (writer_ != nullptr || !cache_->reads() || parts_.whole()) return;
     if (passes_to_wait_ > 0) --passes_to_wait_;
     parts_.TakeWhatIsThere();
+    if (const std::string notice = parts_.TakeNotice(); !notice.empty())
+      context_.files.Tell(notice);
     has_room_ = passes_to_wait_ == 0 && (parts_.size() == 0 || HasRoomToGrow());
     ShowParts();
   }

@@ -8,6 +8,7 @@ bool KeptParts::TakeWhatIsThere() {
   const uint64_t before = parts_.size();
   while (!whole() && !full()) {
     absl::StatusOr<std::shared_ptr<const ElementFile>> file = cache_.Open(size_);
+    if (absl::IsFailedPrecondition(file.status())) notice_ = std::string(file.status().message());
     if (!file.ok()) break;
     Add(*std::move(file), /*trusted=*/false);
   }

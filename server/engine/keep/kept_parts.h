@@ -10,6 +10,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "server/engine/keep/file_cache.h"
@@ -25,6 +27,8 @@ class KeptParts {
 
   // Opens the files that are there behind those that it has; whether there was one.
   bool TakeWhatIsThere();
+  // Why a file that was there was taken away, once; "" where none was.
+  std::string TakeNotice() { return std::exchange(notice_, ""); }
   // Takes one that this process has written, if it goes on behind what is there.
   void Take(std::shared_ptr<const ElementFile> file);
 
@@ -54,6 +58,7 @@ class KeptParts {
   uint64_t size_ = 0;
   uint64_t bytes_ = 0;
   std::vector<std::shared_ptr<const ElementFile>> removed_;
+  std::string notice_;
 };
 
 }  // namespace penstock

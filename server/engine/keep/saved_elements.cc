@@ -156,6 +156,7 @@ class SavedLoader final : public ColumnLoader {
     absl::StatusOr<size_t> read =
         (*file)->ReadAt(at - kElementFrameBytes, absl::MakeSpan(frame, bytes));
     if (!read.ok()) return read.status();
+    files.CountRead(bytes);
     return *read == bytes;
   }
 
@@ -200,7 +201,7 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   FileEntry entry;
   entry.path = path;
   entry.size_bytes = (*file)->size();
-  entry.identity = (*file)->identity();
+  entry.version = (*file)->version();
   const FileRange files = plan.AddFiles({entry});
   const SavedOrder order{*elements, std::move(chosen), files.first};
   plan.SetSource(std::make_unique<SavedLoader>(*elements), files, MakeSavedOrder(order));

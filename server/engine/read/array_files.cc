@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/codec/wire.h"
 #include "server/engine/read/file_array.h"
-#include "server/engine/read/list_files.h"
 
 namespace penstock {
 namespace {

@@ -1,12 +1,37 @@
 #include "server/engine/read/file_table.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/kept_descriptors.h"
+#include "io/record/tfrecord_frame.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/tasks/errands.h"
 
 namespace penstock {
+namespace {
+
+// Whether a record of the length that the index tells begins at `offset`, or the index tells of none there.
+bool IsWhereIndexed(RandomAccessFile& file, const RecordIndex& index, uint64_t offset) {
+  const auto found = std::lower_bound(index.offsets().begin(), index.offsets().end(), offset);
+  if (found == index.offsets().end() || *found != offset) return true;
+  uint8_t header[kRecordHeaderBytes];
+  const absl::StatusOr<size_t> read = file.ReadAt(offset, absl::MakeSpan(header));
+  return read.ok() && *read == sizeof(header) && HeaderHolds(header) &&
+         LoadU64(header) == index.length(found - index.offsets().begin());
+}
+
+}  // namespace
+
+FileEntry EntryOf(const RandomAccessFile& file) {
+  FileEntry entry;
+  entry.path = file.path();
+  entry.size_bytes = file.size();
+  entry.version = file.version();
+  return entry;
+}
 
 // Loads or builds the index of a file, on a thread of the errands.
 class FileTable::IndexLoad final : public Errand {
@@ -42,9 +67,12 @@ FileTable::FileTable(FileSystem& files, const Manifest& manifest, IndexBuilding 
       notice_(std::move(notice)),
       open_(manifest.size()),
       has_grown_(manifest.size()),
+      index_store_(files, CacheFolder("index")),
       indices_(manifest.size()) {}
 
-FileTable::~FileTable() = default;
+FileTable::~FileTable() {
+  for (size_t i = 0; i < kept_.size(); ++i) LetGoOfDescriptor();
+}
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file) {
   {
@@ -53,11 +81,16 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::Open(uint32_t file)
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = OpenAnew(file);
   if (!handle.ok()) return handle.status();
+  std::shared_ptr<RandomAccessFile> oldest;  // closed behind the lock
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!open_[file] && num_open_ < kMaxOpenFiles) {
-    open_[file] = *handle;
-    ++num_open_;
+  if (open_[file]) return *std::move(handle);
+  if (kept_.size() >= kMaxOpenFiles || !KeepDescriptor()) {
+    if (kept_.empty()) return *std::move(handle);
+    oldest = std::move(open_[kept_.front()]);
+    kept_.pop_front();
   }
+  open_[file] = *handle;
+  kept_.push_back(file);
   return *std::move(handle);
 }
 
@@ -76,18 +109,7 @@ void FileTable::LookForGrowth(uint32_t file, const RandomAccessFile& opened) {
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> FileTable::OpenAnew(uint32_t file) {
   const FileEntry& entry = manifest_[file];
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = files_.Open(entry.path);
-  if (!handle.ok()) return handle.status();
-  if ((*handle)->size() != entry.size_bytes) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the file changed since the pipeline was created: ", entry.size_bytes,
-                     " bytes then, ", (*handle)->size(), " now (", entry.path, ")"));
-  }
-  if ((*handle)->identity() != entry.identity) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the file was written to or replaced since the pipeline was created (", entry.path, ")"));
-  }
-  return *std::move(handle);
+  return files_.OpenListed({entry.path, entry.size_bytes, entry.version});
 }
 
 std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
@@ -96,7 +118,8 @@ std::unique_ptr<MappedFile> FileTable::Map(uint32_t file) const {
   const absl::StatusOr<std::shared_ptr<RandomAccessFile>> opened = files_.Open(entry.path);
   if (!opened.ok() || (*opened)->descriptor() < 0) return nullptr;
   absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(**opened);
-  if (!map.ok() || (*map)->size() != entry.size_bytes || (*map)->identity() != entry.identity)
+  if (!map.ok() || (*map)->size() != entry.size_bytes ||
+      !(*map)->version().HasContentOf(entry.version))
     return nullptr;
   return *std::move(map);
 }
@@ -166,11 +189,11 @@ FileTable::IndexOrError FileTable::Index(uint32_t file, OnDamage on_damage,
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
   if (!handle.ok()) return handle.status();
   IndexOptions options;
-  options.cache_dir = CacheFolder("index");
   options.on_damage = on_damage;
   options.build = building_ == IndexBuilding::kWhenAsked;
   options.cancelled = cancelled;
-  absl::StatusOr<std::shared_ptr<const RecordIndex>> index = LoadOrBuildIndex(*handle, options);
+  absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
+      LoadOrBuildIndex(*handle, index_store_, options);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!index.ok()) {
     if (absl::IsNotFound(index.status()) && missing_index_.empty())
@@ -187,7 +210,23 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
   const FileEntry& entry = manifest_[file];
   if (entry.has_index) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
-    if (handle.ok()) return WithAddress(status, **handle, offset);
+    if (handle.ok()) {
+      std::shared_ptr<const RecordIndex> index;
+      {
+        std::lock_guard<std::mutex> lock(mutex_);
+        index = indices_[file];
+      }
+      if (index != nullptr && absl::IsDataLoss(status) &&
+          index->data_version() != (*handle)->VersionNow() &&
+          !IsWhereIndexed(**handle, *index, offset)) {
+        return absl::DataLossError(absl::StrCat(
+            "the file changed since its index was made: no sound record is where that says; "
+            "`penstock index ",
+            entry.path, "` makes another one, for a pipeline that is created anew (", entry.path,
+            ", offset ", offset, ")"));
+      }
+      return WithAddress(status, **handle, offset);
+    }
   }
   // An error of reading has an address already.
   if (absl::StrContains(status.message(), entry.path)) return status;

@@ -2,11 +2,13 @@
 // when first needed.
 //
 // Threads:  safe from any thread, but for what is the front's.
-// Limits:   at most kMaxOpenFiles handles are kept; a file beyond them is opened anew each time.
+// Limits:   at most kMaxOpenFiles handles are kept, and fewer where the process may have few (base/kept_descriptors.h): the one that was opened
+//           first makes place. A file whose handle is not kept is opened anew when it is asked for again.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,11 +33,14 @@ struct FileEntry {
   std::string path;  // empty: no file, but a source that needs none
   uint64_t size_bytes = 0;
   bool has_index = false;       // by which its records are found
-  FileIdentity identity;        // when it was listed
+  FileVersion version;          // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
 };
 
 class Errands;
+
+// The entry of an open file.
+FileEntry EntryOf(const RandomAccessFile& file);
 
 // Constant after the plan is made.
 using Manifest = std::vector<FileEntry>;
@@ -95,7 +100,8 @@ class FileTable {
   // For who has come to the end of a file: what it has grown by since it was opened is not read, and is told once.
   void LookForGrowth(uint32_t file, const RandomAccessFile& opened);
 
-  // `status` with the address of a record of the file appended.
+  // `status` with the address of a record of the file appended. Where the file is no longer of the version that its index was made of, it says so
+  // instead of speaking of damage.
   absl::Status WithRecordAddress(const absl::Status& status, uint32_t file, uint64_t offset);
 
   // The first file that was asked for an index and had none; "" when there was none such.
@@ -105,6 +111,15 @@ class FileTable {
   }
 
   const Manifest& manifest() const { return manifest_; }
+
+  // Of records and files that are read when they are worked on; what the read queue reads is counted by who runs it.
+  void CountRead(uint64_t bytes) { bytes_read_.fetch_add(bytes, std::memory_order_relaxed); }
+  uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
+
+  // For who is told what is no error.
+  void Tell(const std::string& notice) const {
+    if (notice_) notice_(notice);
+  }
 
   // Bytes that the kernel is asked for beyond what a source's files are read to; from any thread, at any time. `stage`: of the source.
   static constexpr int64_t kDefaultReadAhead = 512 << 10;
@@ -131,14 +146,16 @@ class FileTable {
   KnownIndices* const shared_;  // may be null
   const Notice notice_;
   std::vector<std::atomic<int64_t>> read_ahead_;  // one a stage
+  std::atomic<uint64_t> bytes_read_{0};
   mutable std::mutex mutex_;
   std::string missing_index_;                            // under mutex_
   std::vector<std::shared_ptr<RandomAccessFile>> open_;  // under mutex_
-  size_t num_open_ = 0;                                  // under mutex_
-  std::vector<bool> has_grown_;                          // under mutex_: of which that was told
+  std::deque<uint32_t> kept_;    // of those, in the order in which they were opened; under mutex_
+  std::vector<bool> has_grown_;  // under mutex_: of which that was told
   std::shared_ptr<SharedMaps> maps_;                 // constant once files are used; may be null
   std::unordered_map<uint32_t, NearMap> near_maps_;  // under mutex_
   std::unordered_set<uint32_t> without_map_;  // under mutex_: of which there is none to be had
+  FolderIndexStore index_store_;
   std::vector<std::shared_ptr<const RecordIndex>>
       indices_;  // under mutex_; null: not asked for yet
 

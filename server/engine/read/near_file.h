@@ -22,8 +22,9 @@ class NearFile final : public RandomAccessFile {
 
   const std::string& path() const override { return opened_->path(); }
   uint64_t size() const override { return opened_->size(); }
-  FileIdentity identity() const override { return opened_->identity(); }
+  FileVersion version() const override { return opened_->version(); }
   uint64_t SizeNow() const override { return opened_->SizeNow(); }
+  FileVersion VersionNow() const override { return opened_->VersionNow(); }
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
     return opened_->ReadAt(offset, out);
   }

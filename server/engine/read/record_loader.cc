@@ -14,8 +14,10 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& 
     const RecordRef& record = rows[row];
     bytes[row] = {record.in_map ? CopyMapped(record, arena) : record.data, record.length};
   }
+  uint64_t bytes_read = 0;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];
+    if (record.in_map || record.data == nullptr) bytes_read += record.length + kFrameBytes;
     const bool at_hand = record.in_map ? DataHolds(bytes[row].data, record.length)  //
                                        : record.data != nullptr;
     if (at_hand) continue;
@@ -26,6 +28,7 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& 
     if (!data.ok()) return {data.status(), static_cast<int>(row)};
     bytes[row].data = *data;
   }
+  if (bytes_read > 0) files.CountRead(bytes_read);
   return {};
 }
 

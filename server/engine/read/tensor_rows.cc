@@ -90,6 +90,7 @@ class NumberArrayRows final : public ArrayRows {
         std::transform(bytes.begin(), bytes.end(), to, [](uint8_t b) { return b != 0; });
       first = end;
     }
+    files.CountRead(rows.rows * row_bytes_);
     return {};
   }
 
@@ -122,6 +123,7 @@ class TextArrayRows final : public ArrayRows {
       std::memcpy(copy, encoded.data(), encoded.size());
       places[row] = {copy, encoded.size()};
     }
+    files.CountRead(rows.rows * row_bytes_);
     return {};
   }
 

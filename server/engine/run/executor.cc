@@ -210,6 +210,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
   stats.oldest_write = OldestWrite(calls);
   stats.oldest_work = OldestWork(calls);
   stats.tasks_away = away_.size();
+  stats.bytes_read += files_.bytes_read();
   stats.skipped = damage_.count();
   for (size_t stage = 0; stage < stats.stages.size(); ++stage) {
     StageStats& row = stats.stages[stage];

@@ -289,7 +289,11 @@ void SectionRunner::RunBatch(SectionTask* task) {
   if (!step.failure.ok()) {
     const auto row = absl::MakeConstSpan(step.records)
                          .subspan(size_t(step.failed_row) * section.width, section.width);
-    if (!LeftOut(task, row, step.failure, step.failure_reason, step.failed_loading))
+    // Rows that make no batch together are the data's fault as well: shapes that differ are no valid argument (as in TensorFlow).
+    const absl::Status of_data = absl::IsInvalidArgument(step.failure)
+                                     ? absl::DataLossError(step.failure.message())
+                                     : step.failure;
+    if (!LeftOut(task, row, of_data, step.failure_reason, step.failed_loading))
       task->error = step.failure;
   } else {
     const Columns columns = ColumnsOf(program, step, arena);

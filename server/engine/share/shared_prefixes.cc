@@ -14,8 +14,8 @@ constexpr uint64_t kMeasuredRows = 64;
 constexpr uint64_t kBytesPerNs = 4;
 
 std::string TellApart(const FileEntry& file) {
-  return absl::StrCat(file.path, "\n", file.size_bytes, " ", file.identity.mtime_ns, " ",
-                      file.identity.inode);
+  return absl::StrCat(file.path, "\n", file.size_bytes, " ", file.version.modified_ns, " ",
+                      file.version.object, " ", file.version.holder, " ", file.version.changed_ns);
 }
 
 size_t CommonLevels(const ShareableChain& a, const ShareableChain& b) {

@@ -11,8 +11,8 @@
 #include "io/record/tfrecord_frame.h"
 #include "server/engine/order/file_stream.h"
 #include "server/engine/order/interleave_state.h"
-#include "server/engine/read/list_files.h"
 #include "server/engine/read/record_loader.h"
+#include "server/engine/stage/list_files.h"
 
 namespace penstock {
 namespace {
@@ -360,7 +360,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         "flat_map "
         "over paths, as list_files gives them, is the element's file read");
   }
-  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan.files());
+  absl::StatusOr<Manifest> listed = ListFiles(patterns, plan);
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
   for (FileEntry& entry : manifest) entry.has_index = !options.format.is_stream();

@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "base/utf8.h"
 #include "server/codec/wire.h"
+#include "server/engine/plan/open_seeds.h"
 #include "server/engine/run/order_walk.h"
 #include "server/service/state/overrides.h"
 #include "server/service/watch/error_details.h"
@@ -277,6 +278,8 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto records = table_.LookUp<std::vector<RecordPlace>>(
       *spec, unwanted,
       [plan = checked->plan, step = request->step(), row = request->row()](
@@ -296,6 +299,8 @@ grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto shown = table_.LookUp<ShownRow>(
       *spec, unwanted,
       [plan = checked->plan, step = request->step(), row = request->row()](
@@ -330,6 +335,8 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
   const Unwanted unwanted = WhileLookedUp(context);
   const auto checked = table_.Check(*spec, unwanted);
   if (!checked.ok()) return ToGrpc(checked.status());
+  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
+    return ToGrpc(seeds);
   const auto row = table_.LookUp<RowPlace>(
       *spec, unwanted,
       [plan = checked->plan, file = request->file(), offset = request->offset(),

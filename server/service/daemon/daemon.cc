@@ -12,6 +12,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@
 #include "server/service/attach/sessions.h"
 #include "server/service/attach/spec_requests.h"
 #include "server/service/control/control_server.h"
+#include "server/service/daemon/state_keeper.h"
 #include "server/service/daemon/watchdog.h"
 #include "server/service/http/http_server.h"
 #include "server/service/pipeline/death_notes.h"
@@ -288,9 +290,15 @@ std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
 
 // Null where the daemon forgets.
 absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options) {
+// Null where the daemon forgets. `state`: the journal's.
+absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options,
+                                                             const StateFolder** state) {
   if (options.state_directory.empty()) return std::unique_ptr<PipelineJournal>();
   absl::StatusOr<std::unique_ptr<StateFolder>> folder = StateFolder::Open(options.state_directory);
-  if (folder.ok()) return std::make_unique<PipelineJournal>(*std::move(folder));
+  if (folder.ok()) {
+    *state = folder->get();
+    return std::make_unique<PipelineJournal>(*std::move(folder));
+  }
   if (options.state_is_required) return folder.status();
   spdlog::warn("pipelines will not come back after a crash: {}", folder.status().ToString());
   return std::unique_ptr<PipelineJournal>();
@@ -315,8 +323,6 @@ absl::Status RunDaemon(DaemonOptions options) {
                  (*socket)->predecessor());
   }
   if (options.owner_fd >= 0) (*socket)->RemoveDirectoryToo();
-  // Connections wait in the backlog from here on, while the rest is being set up.
-  TellReady(options.ready_fd);
 
   absl::StatusOr<std::unique_ptr<EventLoop>> loop_or = EventLoop::Create();
   if (!loop_or.ok()) return loop_or.status();
@@ -326,9 +332,12 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!files.ok()) return files.status();
   Settings settings(options.config);
   Access access(settings);
-  absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
+  const StateFolder* state = nullptr;
+  absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options, &state);
   if (!journal.ok()) return journal.status();
   const std::unique_ptr<DeathNotes> notes = OpenNotes(journal->get());
+  std::optional<StateKeeper> state_keeper;
+  if (state != nullptr) state_keeper.emplace(loop, *state);
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
@@ -410,6 +419,8 @@ absl::Status RunDaemon(DaemonOptions options) {
   Restorer restorer(loop, table, sessions);
   if (absl::Status started = restorer.Start(kPatienceAtStart); !started.ok()) return started;
 
+  // Connections have waited in the backlog since the socket was made; nothing that may still fail comes behind this.
+  TellReady(options.ready_fd);
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");
   const HangWatch hangs(loop, table, sessions);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ring/rival.h"
 #include "server/engine/plan/cursor.h"
+#include "server/engine/plan/open_seeds.h"
 #include "server/service/stream/read_deadline.h"
 #include "spdlog/spdlog.h"
 
@@ -81,6 +82,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
   if (options.returns) return pipeline;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       pipeline->MakeStream(options.cursor, pipeline->slots(), options.owner);
+  if (absl::IsFailedPrecondition(stream.status()) && !options.cursor.empty()) {
+    const absl::Status seeds = CheckSeedsAreGiven(spec, pipeline->spec());
+    if (!seeds.ok())
+      return absl::FailedPreconditionError(
+          absl::StrCat(stream.status().message(), "; ", seeds.message()));
+  }
   if (!stream.ok()) return stream.status();
   pipeline->shared_ = *stream;
   absl::Status status = (*stream)->Start();

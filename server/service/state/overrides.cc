@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/file_error.h"
 #include "base/signature.h"
 #include "google/protobuf/message.h"
 #include "server/engine/plan/plan.h"
@@ -225,7 +226,8 @@ absl::Status MakePathsAbsolute(const std::string& base_directory, v1::PipelineSp
   absl::Status status;
   for (int i = 0; i < stages.size(); ++i) {
     VisitPaths(stages.stage(i), [&](PathKind, std::string* path) {
-      if (!status.ok() || path->empty() || (*path)[0] == '/') return;
+      // Addresses are for whoever opens files to judge.
+      if (!status.ok() || path->empty() || (*path)[0] == '/' || IsAddress(*path)) return;
       if (base_directory.empty()) {
         status = absl::InvalidArgumentError(
             absl::StrCat("stage \"", stages.name(i),

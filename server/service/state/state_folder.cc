@@ -22,6 +22,7 @@ namespace {
 
 constexpr char kMagic[] = "PNSTATE1";
 constexpr size_t kMagicBytes = 8;
+constexpr char kLockName[] = "lock";
 constexpr size_t kHeaderBytes = kMagicBytes + sizeof(uint64_t) + sizeof(uint32_t);
 
 absl::Status ErrorOf(const char* what, const std::string& path) {
@@ -48,25 +49,64 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(const std::string& path) {
+// Makes the folder if it is missing, and takes its lock.
+absl::Status TakeFolder(const std::string& path, ring::Descriptor* folder, ring::Descriptor* lock) {
   std::error_code error;
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
     return ErrorOf("cannot make the folder of the daemon's state", path);
   }
-  ring::Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return ErrorOf("cannot open the folder of the daemon's state", path);
-  const std::string lock_path = path + "/lock";
-  ring::Descriptor lock(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
-  if (!lock) return ErrorOf("cannot open the lock", lock_path);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+  *folder = ring::Descriptor(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!*folder) return ErrorOf("cannot open the folder of the daemon's state", path);
+  const std::string lock_path = absl::StrCat(path, "/", kLockName);
+  *lock =
+      ring::Descriptor(open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640));
+  if (!*lock) return ErrorOf("cannot open the lock", lock_path);
+  if (flock(lock->get(), LOCK_EX | LOCK_NB) != 0) {
     return absl::FailedPreconditionError(absl::StrCat("another penstockd keeps its state in ", path,
                                                       "; choose another place: --state-dir PATH"));
   }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Open(const std::string& path) {
+  ring::Descriptor folder, lock;
+  if (absl::Status status = TakeFolder(path, &folder, &lock); !status.ok()) return status;
   return std::unique_ptr<StateFolder>(new StateFolder(path, std::move(folder), std::move(lock)));
+}
+
+bool StateFolder::IsInPlace() const {
+  struct stat held, named;
+  return fstat(lock_.get(), &held) == 0 && stat(PathOf(kLockName).c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+absl::Status StateFolder::PutBack() const {
+  ring::Descriptor folder, lock;
+  if (absl::Status status = TakeFolder(path_, &folder, &lock); !status.ok()) return status;
+  // Others may be using their numbers.
+  if (dup3(folder.get(), folder_.get(), O_CLOEXEC) < 0 ||
+      dup3(lock.get(), lock_.get(), O_CLOEXEC) < 0)
+    return ErrorOf("cannot take", path_);
+  std::map<std::string, std::string> texts;
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    texts = texts_;
+  }
+  for (const auto& [name, text] : texts) {
+    if (Has(name)) continue;  // written since
+    // Nobody waits for the disk here; it is there if this process dies.
+    if (absl::Status status = Write(name, text, Durability::kCrash); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void StateFolder::Remember(const std::string& name, std::string_view text) const {
+  std::lock_guard<std::mutex> guard(mutex_);
+  texts_[name] = std::string(text);
 }
 
 absl::Status StateFolder::Write(const std::string& name, std::string_view text,
@@ -98,6 +138,7 @@ absl::Status StateFolder::Write(const std::string& name, std::string_view text,
     unlink(temporary.c_str());
     return status;
   }
+  Remember(name, text);
   if (durability == Durability::kPowerLoss && fsync(folder_.get()) != 0) {
     return ErrorOf("cannot write to the disk", path_);
   }
@@ -134,7 +175,9 @@ absl::StatusOr<std::string> StateFolder::Read(const std::string& name) const {
     return absl::DataLossError(
         absl::StrCat("the file is not whole: ", bytes.size(), " bytes (", path, ")"));
   }
-  return bytes.substr(kHeaderBytes);
+  std::string text = bytes.substr(kHeaderBytes);
+  Remember(name, text);
+  return text;
 }
 
 bool StateFolder::Has(const std::string& name) const {
@@ -143,6 +186,10 @@ bool StateFolder::Has(const std::string& name) const {
 
 absl::Status StateFolder::Remove(const std::string& name) const {
   const std::string path = PathOf(name);
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    texts_.erase(name);
+  }
   if (unlink(path.c_str()) == 0) {
     fsync(folder_.get());
     return absl::OkStatus();
@@ -164,6 +211,10 @@ std::vector<std::string> StateFolder::List(std::string_view suffix) const {
 }
 
 void StateFolder::SetAside(const std::string& name) const {
+  {
+    std::lock_guard<std::mutex> guard(mutex_);
+    texts_.erase(name);
+  }
   rename(PathOf(name).c_str(), PathOf(name + ".damaged").c_str());
 }
 

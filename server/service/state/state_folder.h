@@ -4,13 +4,15 @@
 //   file:  "PNSTATE1" │ bytes (u64) │ CRC-32C of what follows (u32) │ the text
 //
 // Threads:  safe from any thread for different names.
-// Owns:     a lock on the folder for as long as it lives: one daemon has it.
+// Owns:     a lock on the folder for as long as it lives: one daemon has it. A copy of each text, for a folder that somebody removes.
 // Limits:   kMaxBytes a file.
 // Cost:     Write() waits for the disk, twice.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +47,12 @@ class StateFolder {
   // Puts a file that is of no use aside, under another name.
   void SetAside(const std::string& name) const;
 
+  // Whether the folder and its lock are still where they were.
+  bool IsInPlace() const;
+  // Makes the folder again with its lock and all files that were read or written here. FailedPrecondition when another process has taken its place.
+  // What others keep in it by its path, as split groups do, is gone.
+  absl::Status PutBack() const;
+
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
@@ -52,9 +60,14 @@ class StateFolder {
   StateFolder(std::string path, ring::Descriptor folder, ring::Descriptor lock)
       : path_(std::move(path)), folder_(std::move(folder)), lock_(std::move(lock)) {}
 
+  void Remember(const std::string& name, std::string_view text) const;
+
   const std::string path_;
+  // Their numbers stay; PutBack() puts others in their place.
   const ring::Descriptor folder_;
   const ring::Descriptor lock_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::string> texts_;  // under mutex_
 };
 
 // Where a daemon that serves `socket` keeps its state if nobody says: below $PENSTOCK_STATE_DIR,

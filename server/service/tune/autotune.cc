@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/service/watch/analysis.h"
 
 namespace penstock {
 namespace {
 
 // A trainer that waits for less than this has what it wants.
 constexpr double kMayWait = 0.02;
-// Workers that are busy for less than this were not what a trainer waited for.
-constexpr double kBusy = 0.7;
 // What is left free, so that a step that costs more than others makes nobody wait.
 constexpr double kMargin = 1.15;
 // An analysis looks back on as many seconds.
@@ -37,9 +36,9 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
   const double work = now.busy() * workers;
   if (wait > kMayWait) {
     quiet_ = 0;
-    if (now.busy() < kBusy || workers == most_) {
+    if (now.busy() < kBusyWorkers || workers == most_) {
       reason_ =
-          now.busy() < kBusy
+          now.busy() < kBusyWorkers
               ? absl::StrCat("consumers wait ", Percent(wait), " of their time, but workers ",
                              "are busy for ", Percent(now.busy()), " only: more would not help")
               : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,

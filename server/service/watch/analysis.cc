@@ -11,8 +11,8 @@
 namespace penstock {
 namespace {
 
-// Workers that are busy for this much of their time have nothing to wait for.
-constexpr double kMostlyBusy = 0.8;
+// Workers that wait for files or the order for less of their time than this have those at hand.
+constexpr double kHardlyStarved = 0.2;
 // A trainer that waits for less than this has what it wants.
 constexpr double kHardlyWaits = 0.01;
 constexpr double kNsPerSecond = 1e9;
@@ -43,7 +43,7 @@ double TrainerWait(const std::vector<WaitLooks>& from, const std::vector<WaitLoo
 // The rate is the workers' processor time over that of a step, until another thing is the limit: the
 // processors, or the consumer that waits most, who takes more until it waits no longer.
 double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors, double wait) {
-  if (workers >= processors || analysis.busy() < kMostlyBusy) return 0;
+  if (workers >= processors || analysis.busy() < kBusyWorkers) return 0;
   const double growth = analysis.busy() / workers;
   if (wait < 0) return growth;
   return wait < 1 ? std::min(growth, wait / (1 - wait)) : growth;
@@ -88,10 +88,10 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
                         Percent(analysis.starved()),
                         " of their time; more workers would change little");
   }
-  const std::string share = absl::StrCat(
-      analysis.bottleneck(), "-bound: ",
-      Percent(*std::max_element(analysis.stage_busy().begin(), analysis.stage_busy().end())),
-      " of the workers' time");
+  const std::string most =
+      Percent(*std::max_element(analysis.stage_busy().begin(), analysis.stage_busy().end()));
+  const std::string share =
+      absl::StrCat(analysis.bottleneck(), "-bound: ", most, " of the workers' time");
   if (analysis.one_more_worker() > 0) {
     const std::string growth = absl::StrCat("; +1 worker ≈ +", Percent(analysis.one_more_worker()));
     if (!knows_wait) return share + growth;
@@ -100,6 +100,11 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
   }
   if (knows_wait && analysis.trainer_wait() < kHardlyWaits)
     return absl::StrCat(share, "; the trainer waits for nothing");
+  if (analysis.busy() < kBusyWorkers) {
+    return absl::StrCat(analysis.bottleneck(), " takes most, ", most,
+                        " of the workers' time, but they are busy for ", Percent(analysis.busy()),
+                        " only: more workers would change little");
+  }
   if (static_cast<int>(stats.workers()) < processors) return share;
   return absl::StrCat(share, "; all ", processors, " processors are in use");
 }
@@ -146,7 +151,7 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
     analysis.clear_bottleneck();
   } else if (IsHeldByConsumers(full, busy)) {
     analysis.set_bottleneck("consumer");
-  } else if (busiest < 0 || analysis.starved() > std::max(busy, 1 - kMostlyBusy)) {
+  } else if (busiest < 0 || analysis.starved() > std::max(busy, kHardlyStarved)) {
     analysis.set_bottleneck("reading");
   } else {
     analysis.set_bottleneck(stats.stages(busiest).name());

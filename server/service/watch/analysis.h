@@ -10,6 +10,9 @@
 
 namespace penstock {
 
+// Workers that are busy for less of their time than this are not what anybody waits for: one more would change little.
+inline constexpr double kBusyWorkers = 0.7;
+
 // How often a consumer was looked at, and found waiting for a step. Counters.
 struct WaitLooks {
   uint32_t id = 0;

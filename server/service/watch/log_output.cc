@@ -20,6 +20,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/monotonic_clock.h"
+#include "base/shown_text.h"
 #include "ring/descriptor.h"
 #include "server/service/watch/log_limiter.h"
 #include "spdlog/sinks/sink.h"
@@ -82,7 +83,7 @@ class LogSink final : public spdlog::sinks::sink {
     if (form_ == Form::kJournal) {
       // sd-daemon(3): what stands in front is the level as syslog numbers it.
       constexpr char kNumbers[] = {'7', '7', '6', '4', '3', '2'};
-      return absl::StrCat("<", std::string(1, kNumbers[message.level]), ">", text);
+      return absl::StrCat("<", std::string(1, kNumbers[message.level]), ">", ShownText(text));
     }
     const std::string time = absl::FormatTime("%Y-%m-%dT%H:%M:%E3S%Ez",
                                               absl::FromChrono(message.time), absl::UTCTimeZone());
@@ -91,7 +92,7 @@ class LogSink final : public spdlog::sinks::sink {
           {"time", time}, {"level", std::string(level.data(), level.size())}, {"message", text}};
       return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
-    return absl::StrFormat("%s %c %s", time, std::toupper(level.data()[0]), text);
+    return absl::StrFormat("%s %c %s", time, std::toupper(level.data()[0]), ShownText(text));
   }
 
   // Whether it was taken.

@@ -591,6 +591,54 @@ TEST_CASE("fault 32: a file that another one ends while the lock is waited for i
     CHECK(change.kind != RecordedDisk::Change::Kind::kPublish);
 }
 
+TEST_CASE(
+    "cache in a file: another content under the old size and time is never served the old "
+    "elements") {
+  ScratchFolder folder;
+  const std::string path = folder / "lines.txt";
+  const auto lines = [](char middle) {
+    std::string text;
+    for (int i = 0; i < 3'000; ++i)
+      absl::StrAppend(&text, i == 1'500 ? std::string(6, middle) : absl::StrCat(100'000 + i), "\n");
+    return text;
+  };
+  WriteAll(path, lines('a'));
+  const std::string spec =
+      Stages(absl::StrCat("text_line { files: '", path, "' } | ", CacheIn(folder / "cache"),
+                          " | batch { batch_size: 1000 }"));
+  const auto middle = [](const std::vector<Batch>& batches) {
+    return batches.at(1).Strings(0).at(500);
+  };
+  CHECK(middle(RunOn(LocalFileSystem(), spec)) == "aaaaaa");
+  CHECK(KeptElementsIn(folder / "cache") == 3'000);
+  const auto time = std::filesystem::last_write_time(path);
+  SECTION("written over") {
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << lines('b');
+  }
+  SECTION("replaced") {
+    WriteAll(path + ".new", lines('b'));
+    std::filesystem::rename(path + ".new", path);
+  }
+  std::filesystem::last_write_time(path, time);
+  auto plan = PlanText(spec);
+  REQUIRE(plan.ok());
+  std::vector<std::string> notices;
+  RunOptions options;
+  options.notice = [&](const std::string& notice) { notices.push_back(notice); };
+  CHECK(middle(RunPlan(*plan, options).batches) == "bbbbbb");
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Catch::StartsWith("what was kept is removed and computed anew"));
+  // In the place of the old one, and taken from then on.
+  CHECK(Entries(folder / "cache").size() == 1);
+  RecordedDisk disk;
+  CHECK(middle(RunOn(disk, spec)) == "bbbbbb");
+  CHECK(disk.calls() == 0);
+  // chmod costs a computation.
+  std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+  CHECK(middle(RunOn(disk, spec)) == "bbbbbb");
+  CHECK(disk.calls() > 0);
+}
+
 // Counts what is read of the files, but for their ends.
 class CountedFiles final : public FileSystem {
  public:
@@ -600,8 +648,8 @@ class CountedFiles final : public FileSystem {
     if (!file.ok()) return file.status();
     return std::make_shared<File>(*this, *std::move(file));
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
   uint64_t reads() const { return reads_; }
 
@@ -612,7 +660,7 @@ class CountedFiles final : public FileSystem {
         : files_(files), file_(std::move(file)) {}
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
-    FileIdentity identity() const override { return file_->identity(); }
+    FileVersion version() const override { return file_->version(); }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       if (out.size() > 4096) ++files_.reads_;
       return file_->ReadAt(offset, out);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -10,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "base/kept_descriptors.h"
 #include "io/record/record_chunk.h"
 #include "tests/support/catch.h"
+#include "tests/support/frames.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/scratch_folder.h"
 
@@ -35,7 +38,7 @@ class Closed final : public FileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
     return absl::PermissionDeniedError(path);
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
     return absl::PermissionDeniedError(pattern);
   }
 };
@@ -45,9 +48,8 @@ TEST_CASE("fault 55: a file is mapped by the way that it is read by, and by no o
   Write(folder / "data", "these bytes");
   const auto listed = LocalFileSystem().Open(folder / "data");
   REQUIRE(listed.ok());
-  const Manifest manifest = {{.path = folder / "data",
-                              .size_bytes = (*listed)->size(),
-                              .identity = (*listed)->identity()}};
+  const Manifest manifest = {
+      {.path = folder / "data", .size_bytes = (*listed)->size(), .version = (*listed)->version()}};
   CHECK(FileTable(LocalFileSystem(), manifest).Map(0) != nullptr);
   Closed closed;
   CHECK(FileTable(closed, manifest).Map(0) == nullptr);
@@ -60,7 +62,7 @@ TEST_CASE("fault 23: what has come in the place of a file is neither mapped nor 
   const auto listed = LocalFileSystem().Open(path);
   REQUIRE(listed.ok());
   const Manifest manifest = {
-      {.path = path, .size_bytes = (*listed)->size(), .identity = (*listed)->identity()}};
+      {.path = path, .size_bytes = (*listed)->size(), .version = (*listed)->version()}};
   FileTable before(LocalFileSystem(), manifest);
   const auto opened = before.Open(0);
   REQUIRE(opened.ok());
@@ -92,9 +94,8 @@ TEST_CASE("Maps of files are kept as long as there is room for them, and give it
   for (const char* name : {"a", "b", "c", "small"}) {
     Write(folder / name, std::string(name[0] == 's' ? kChunkBytes : kBytes, name[0]));
     const auto opened = LocalFileSystem().Open(folder / name);
-    manifest.push_back({.path = folder / name,
-                        .size_bytes = (*opened)->size(),
-                        .identity = (*opened)->identity()});
+    manifest.push_back(
+        {.path = folder / name, .size_bytes = (*opened)->size(), .version = (*opened)->version()});
   }
   const auto maps = std::make_shared<SharedMaps>(2 * kBytes);
   const auto map_of = [](FileTable& table, uint32_t file) -> const MappedFile* {
@@ -195,6 +196,117 @@ TEST_CASE("A file that is read in another way than from its descriptor has no ma
   const test::MemoryFile memory("some bytes");
   CHECK_FALSE(maps.Get(memory).ok());
   CHECK_FALSE(absl::IsResourceExhausted(maps.Get(memory).status()));
+}
+
+// Counts the handles that somebody has.
+class CountedFiles final : public FileSystem {
+ public:
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    auto file = LocalFileSystem().Open(path);
+    if (!file.ok()) return file.status();
+    std::erase_if(open_, [](const auto& one) { return one.expired(); });
+    open_.push_back(*file);
+    return *std::move(file);
+  }
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
+  }
+  size_t num_open() const {
+    return std::count_if(open_.begin(), open_.end(),
+                         [](const auto& one) { return !one.expired(); });
+  }
+
+ private:
+  std::vector<std::weak_ptr<RandomAccessFile>> open_;
+};
+
+Manifest ManyFiles(const test::ScratchFolder& folder, int count) {
+  Manifest manifest;
+  for (int i = 0; i < count; ++i) Write(folder / std::to_string(i), std::to_string(i));
+  for (int i = 0; i < count; ++i) {
+    const ListedFile file = LocalFileSystem().List(folder / std::to_string(i))->at(0);
+    manifest.push_back({.path = file.path, .size_bytes = file.size_bytes, .version = file.version});
+  }
+  return manifest;
+}
+
+TEST_CASE("Of many files those that were opened last are kept open, and all can be read") {
+  const test::ScratchFolder folder;
+  const int count = static_cast<int>(FileTable::kMaxOpenFiles) + 20;
+  const Manifest manifest = ManyFiles(folder, count);
+  CountedFiles files;
+  const size_t most = std::min(FileTable::kMaxOpenFiles, KeptDescriptorsMax());
+  {
+    FileTable table(files, manifest);
+    for (int i = 0; i < count; ++i) {
+      const auto file = table.Open(i);
+      REQUIRE(file.ok());
+      CHECK(ReadAll(**file) == std::to_string(i));
+    }
+    CHECK(files.num_open() == most);
+    // What is kept is not opened again, and what is not is.
+    const auto last = table.Open(count - 1);
+    CHECK(*table.Open(count - 1) == *last);
+    const auto first = table.Open(0);
+    CHECK(ReadAll(**first) == "0");
+    CHECK(files.num_open() == most);
+  }
+  CHECK(files.num_open() == 0);
+}
+
+TEST_CASE("All tables together keep as many files open as the process may") {
+  const test::ScratchFolder folder;
+  const Manifest manifest = ManyFiles(folder, 200);
+  CountedFiles files;
+  std::vector<std::unique_ptr<FileTable>> tables;
+  const size_t tables_to_fill = KeptDescriptorsMax() / manifest.size() + 2;
+  if (tables_to_fill > 40) return;  // where the limit is high nothing is short
+  for (size_t i = 0; i < tables_to_fill; ++i) {
+    tables.push_back(std::make_unique<FileTable>(files, manifest));
+    for (uint32_t file = 0; file < manifest.size(); ++file) REQUIRE(tables.back()->Open(file).ok());
+  }
+  CHECK(files.num_open() == KeptDescriptorsMax());
+  tables.clear();
+  CHECK(files.num_open() == 0);
+  CHECK(KeepDescriptor());
+  LetGoOfDescriptor();
+}
+
+TEST_CASE("A record that is not where an index says is told of as a change, and damage as damage") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += test::Frame(std::string(100, 'x'));
+  const size_t frame = bytes.size() / 200;
+  Write(path, bytes);
+  const auto manifest_of = [&] {
+    const ListedFile file = LocalFileSystem().List(path)->at(0);
+    return Manifest{{.path = path,
+                     .size_bytes = file.size_bytes,
+                     .has_index = true,
+                     .version = file.version}};
+  };
+  const absl::Status damage = absl::DataLossError("data checksum mismatch");
+  const Manifest manifest = manifest_of();
+  FileTable table(LocalFileSystem(), manifest);
+  REQUIRE(table.Index(0, OnDamage::kFail).ok());
+  const auto told = [&](uint64_t record) {
+    return std::string(table.WithRecordAddress(damage, 0, record * frame).message());
+  };
+  const auto change = [&](size_t at, const std::string& to) {
+    const auto time = std::filesystem::last_write_time(path);
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(at) << to;
+    std::filesystem::last_write_time(path, time);
+  };
+  // A byte of a record's data: its header stands.
+  change(30 * frame + 50, "y");
+  CHECK(told(30) == "data checksum mismatch (" + path + ", record 30, offset 3480)");
+  // Two records become one: the second is no more where it was.
+  change(50 * frame, test::Frame(std::string(200 + 16, 'y')));
+  CHECK_THAT(told(51), Catch::StartsWith("the file changed since its index was made") &&
+                           Catch::Contains("penstock index " + path));
+  CHECK_THAT(told(50), Catch::StartsWith("the file changed since its index was made"));
+  CHECK(told(30) == "data checksum mismatch (" + path + ", record 30, offset 3480)");
 }
 
 }  // namespace

@@ -192,7 +192,7 @@ Manifest ManifestOf(const std::string& path) {
   return {{.path = path,
            .size_bytes = (*opened)->size(),
            .has_index = true,
-           .identity = (*opened)->identity()}};
+           .version = (*opened)->version()}};
 }
 
 TEST_CASE("A file that is mapped gives the records and errors of one that is read") {

@@ -29,7 +29,7 @@ struct Fixture {
     FileEntry entry;
     entry.path = path;
     entry.size_bytes = packed.size();
-    entry.identity = (*LocalFileSystem().Open(path))->identity();
+    entry.version = (*LocalFileSystem().Open(path))->version();
     manifest.push_back(entry);
     table = std::make_unique<FileTable>(LocalFileSystem(), manifest);
   }

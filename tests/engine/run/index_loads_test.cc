@@ -257,8 +257,8 @@ class EndlessReads final : public FileSystem {
     if (!file.ok()) return file.status();
     return std::make_shared<File>(*this, *std::move(file));
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
 
   std::atomic<bool> armed{false};
@@ -272,7 +272,7 @@ class EndlessReads final : public FileSystem {
         : files_(files), file_(std::move(file)) {}
     const std::string& path() const override { return file_->path(); }
     uint64_t size() const override { return file_->size(); }
-    FileIdentity identity() const override { return file_->identity(); }
+    FileVersion version() const override { return file_->version(); }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<uint8_t> out) override {
       // Each read is quick, but for one: it waits for the stop.
       if (files_.armed && ++files_.reads == 8) {

@@ -28,7 +28,7 @@ Manifest WriteFiles(const test::ScratchFolder& folder) {
     file.size_bytes = frames.size();
     file.has_index = true;
     std::ofstream(file.path, std::ios::binary) << frames;
-    file.identity = (*LocalFileSystem().Open(file.path))->identity();
+    file.version = (*LocalFileSystem().Open(file.path))->version();
   }
   return manifest;
 }

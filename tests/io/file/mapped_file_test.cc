@@ -70,7 +70,7 @@ TEST_CASE(
   const auto map = MappedFile::Map(**opened);
   REQUIRE(map.ok());
   CHECK((*map)->size() == kHoleBytes);
-  CHECK((*map)->identity() == (*opened)->identity());
+  CHECK((*map)->version() == (*opened)->version());
   std::vector<uint8_t> out(bytes.size());
   REQUIRE((*map)->Copy(0, absl::MakeSpan(out)).ok());
   CHECK((std::string(out.begin(), out.end()) == bytes));

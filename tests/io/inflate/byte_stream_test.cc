@@ -245,11 +245,11 @@ TEST_CASE("fault 8: corruption and a bad trailer name the compressed and the pla
                      bad.size(), ", plain offset 300000)"));
 }
 
-TEST_CASE("Zeros behind the last gzip member are padding, and anything else is an error") {
+TEST_CASE("Anything behind the last gzip member is an error, zeros too") {
   const std::string file = Gzip("abc");
-  CHECK(ReadAll(file + std::string(1000, '\0'), Compression::kGzip, 16).error.ok());
-  for (const std::string& more : {std::string("x"), std::string("\0x", 2), std::string("\x1f\x8a"),
-                                  std::string("\0", 1) + file}) {
+  for (const std::string& more :
+       {std::string("x"), std::string("\0", 1), std::string(1000, '\0'), std::string("\0x", 2),
+        std::string("\x1f\x8a"), std::string("\0", 1) + file}) {
     const Outcome outcome = ReadAll(file + more, Compression::kGzip, 16);
     CHECK(outcome.plain == "abc");
     CHECK(absl::StrContains(std::string(outcome.error.message()), "behind the last member"));

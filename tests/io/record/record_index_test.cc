@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/disk.h"
+#include "base/local_file.h"
+#include "base/rooted_file_system.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "io/record/record_chunk.h"
@@ -60,11 +63,18 @@ void CheckIndex(const RecordIndex& index, const Found& found) {
   CHECK((index.damage() == found.damage));
 }
 
+auto LoadOrBuild(const std::shared_ptr<RandomAccessFile>& file, const IndexOptions& options,
+                 const std::string& own_folder = "", IndexReport* report = nullptr) {
+  FolderIndexStore store(LocalFileSystem(), own_folder);
+  return LoadOrBuildIndex(file, store, options, report);
+}
+
 // Loads or builds, and checks against the file.
-IndexReport Check(const std::string& path, const IndexOptions& options) {
+IndexReport Check(const std::string& path, const IndexOptions& options,
+                  const std::string& own_folder = "") {
   auto file = Open(path);
   IndexReport report;
-  const auto index = LoadOrBuildIndex(file, options, &report);
+  const auto index = LoadOrBuild(file, options, own_folder, &report);
   REQUIRE(index.ok());
   CheckIndex(**index, test::ReadChunks(*file, options.on_damage));
   return report;
@@ -77,7 +87,7 @@ TEST_CASE("An index is built once, beside the data, and says where each record i
     Write(path, Records());
     const IndexReport first = Check(path, {.verify = verify});
     CHECK(first.built);
-    CHECK(first.path == path + ".penstock-index");
+    CHECK(first.path == IndexPathBeside(path));
     CHECK(first.rejected.empty());
     const IndexReport second = Check(path, {.verify = verify});
     CHECK(!second.built);
@@ -86,8 +96,8 @@ TEST_CASE("An index is built once, beside the data, and says where each record i
     // Whoever may read the data may read its index.
     CHECK((std::filesystem::status(first.path).permissions() & std::filesystem::perms::all) ==
           static_cast<std::filesystem::perms>(0644));
-    // Head and checksum are 68 bytes; nothing else is left in the folder.
-    CHECK(std::filesystem::file_size(first.path) == 68 + 8 * 12);
+    // Head and checksum are 92 bytes; nothing else is left in the folder.
+    CHECK(std::filesystem::file_size(first.path) == 92 + 8 * 12);
   }
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
@@ -124,7 +134,7 @@ TEST_CASE("Damage is an error with its address, or left out and listed") {
   SECTION("a length") {
     bytes[third + 2] ^= 1;
     Write(path, bytes);
-    const auto index = LoadOrBuildIndex(Open(path), {});
+    const auto index = LoadOrBuild(Open(path), {});
     CHECK(index.status().code() == absl::StatusCode::kDataLoss);
     CHECK_THAT(std::string(index.status().message()),
                Catch::EndsWith(absl::StrCat(" (", path, ", record 2, offset ", third, ")")));
@@ -132,20 +142,21 @@ TEST_CASE("Damage is an error with its address, or left out and listed") {
   SECTION("data") {
     bytes[third + 50] ^= 1;
     Write(path, bytes);
-    CHECK(LoadOrBuildIndex(Open(path), {.write = false}).ok());
-    const auto index = LoadOrBuildIndex(Open(path), {.verify = true});
+    NoIndexStore nowhere;
+    CHECK(LoadOrBuildIndex(Open(path), nowhere, {}).ok());
+    const auto index = LoadOrBuild(Open(path), {.verify = true});
     CHECK_THAT(std::string(index.status().message()), Catch::StartsWith("data checksum mismatch"));
   }
   SECTION("a cut tail") {
     bytes.resize(bytes.size() - 1);
     Write(path, bytes);
-    const auto index = LoadOrBuildIndex(Open(path), {});
+    const auto index = LoadOrBuild(Open(path), {});
     CHECK_THAT(std::string(index.status().message()), Catch::StartsWith("record is cut"));
   }
   SECTION("a tail cut in its header") {
     bytes += "12345";
     Write(path, bytes);
-    const auto index = LoadOrBuildIndex(Open(path), {});
+    const auto index = LoadOrBuild(Open(path), {});
     CHECK_THAT(std::string(index.status().message()),
                Catch::StartsWith("header is cut: expected 12 bytes, the file has 5 more"));
   }
@@ -153,13 +164,13 @@ TEST_CASE("Damage is an error with its address, or left out and listed") {
   CHECK(Check(path, skip).built);
   CHECK(!Check(path, skip).built);
   // Without the policy, an index that leaves something out is not taken.
-  CHECK(!LoadOrBuildIndex(Open(path), {.verify = true}).ok());
+  CHECK(!LoadOrBuild(Open(path), {.verify = true}).ok());
 }
 
 TEST_CASE("faults 31 and 68: an index with any bit flipped, cut anywhere or foreign is rebuilt") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
-  const std::string index_path = path + ".penstock-index";
+  const std::string index_path = IndexPathBeside(path);
   std::string bytes = Records();
   bytes[700] ^= 1;
   Write(path, bytes);
@@ -174,7 +185,9 @@ TEST_CASE("faults 31 and 68: an index with any bit flipped, cut anywhere or fore
     INFO("byte " << at << ": " << report.rejected);
     CHECK(report.built);
     CHECK(!report.rejected.empty());
-    CHECK((Read(index_path) == good));
+    // But for the number of its own file, and the checksum of that.
+    CHECK((Read(index_path).replace(80, 8, 8, '\0').substr(0, good.size() - 4) ==
+           std::string(good).replace(80, 8, 8, '\0').substr(0, good.size() - 4)));
   }
   for (size_t cut = 0; cut < good.size(); cut += 3) {
     Write(index_path, good.substr(0, cut));
@@ -201,12 +214,12 @@ std::string Sealed(std::string index) {
 TEST_CASE("An index whose numbers are impossible is rebuilt, its checksum notwithstanding") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
-  const std::string index_path = path + ".penstock-index";
+  const std::string index_path = IndexPathBeside(path);
   Write(path, Records());
   CHECK(Check(path, {}).built);
   const std::string good = Read(index_path);
   CHECK((Sealed(good) == good));
-  for (const size_t at : {8, 16, 40, 44, 48, 56, 64, 72, 100, 64 + 8 * 11}) {
+  for (const size_t at : {8, 16, 40, 44, 48, 56, 88, 96, 124, 88 + 8 * 11}) {
     for (const uint64_t value : {~uint64_t{0}, uint64_t{1} << 61, uint64_t{1} << 40, uint64_t{7}}) {
       std::string bad = good;
       bad.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
@@ -223,7 +236,7 @@ TEST_CASE("fault 6: an index that names a record above the limit is refused") {
   Write(path, Records());
   CHECK(Check(path, {}).built);
   // Of one record, from the data's beginning to its end.
-  std::string bytes = Read(path + ".penstock-index").substr(0, 64);
+  std::string bytes = Read(IndexPathBeside(path)).substr(0, 88);
   bytes.append(8 + 4, 0);
   const auto put = [&](size_t at, uint64_t value) {
     bytes.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
@@ -239,8 +252,8 @@ TEST_CASE("fault 6: an index that names a record above the limit is refused") {
     std::memcpy(&stamp.last_crc, &sealed[44], 4);
     MemoryBlock block = AllocateMemoryBlock(sealed.size());
     std::memcpy(block.get(), sealed.data(), sealed.size());
-    bool moved = false;
-    const auto index = ParseIndex(std::move(block), sealed.size(), stamp, &moved);
+    bool copied = false;
+    const auto index = ParseIndex(std::move(block), sealed.size(), stamp, 0, &copied);
     CAPTURE(length);
     CHECK(index.ok() == (length == kMaxRecordBytes));
     if (!index.ok()) CHECK(index.status().message() == "it has a record above the limit");
@@ -250,7 +263,7 @@ TEST_CASE("fault 6: an index that names a record above the limit is refused") {
 TEST_CASE("An index whose damages are impossible is rebuilt, its checksum notwithstanding") {
   const ScratchFolder folder;
   const std::string path = folder / "data";
-  const std::string index_path = path + ".penstock-index";
+  const std::string index_path = IndexPathBeside(path);
   const IndexOptions skip = {.on_damage = OnDamage::kSkipRecord};
   std::string bytes = Records();
   const uint64_t third = test::Frame(std::string(5, 'x')).size() + 16;
@@ -259,16 +272,16 @@ TEST_CASE("An index whose damages are impossible is rebuilt, its checksum notwit
   Write(path, bytes);
   CHECK(Check(path, skip).built);
   const std::string good = Read(index_path);
-  REQUIRE(good.size() == 68 + 2 * 24 + 8 * 10);
+  REQUIRE(good.size() == 92 + 2 * 24 + 8 * 10);
   const struct {
     size_t at;
     std::vector<uint64_t> numbers;
   } cases[] = {
-      {64 + 8, {0}},                             // a damage of no bytes
-      {64 + 24, {third, 16}},                    // two that begin at one place
-      {64 + 24, {0, 16}},                        // out of order
-      {64 + 2 * 24 + 8, {third - 8}},            // a record with no room in front of a damage
-      {64 + 2 * 24 + 8 * 9, {bytes.size() - 8}}  // or in front of the end
+      {88 + 8, {0}},                             // a damage of no bytes
+      {88 + 24, {third, 16}},                    // two that begin at one place
+      {88 + 24, {0, 16}},                        // out of order
+      {88 + 2 * 24 + 8, {third - 8}},            // a record with no room in front of a damage
+      {88 + 2 * 24 + 8 * 9, {bytes.size() - 8}}  // or in front of the end
   };
   for (const auto& c : cases) {
     std::string bad = good;
@@ -307,7 +320,7 @@ TEST_CASE("Data that changed has its index rebuilt") {
     Write(path + ".new", bytes);
     std::filesystem::last_write_time(path + ".new", std::filesystem::last_write_time(path));
     std::filesystem::rename(path + ".new", path);
-    CHECK_THAT(Check(path, {}).rejected, Catch::Contains("records are not where it says"));
+    CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("the data changed since it was made"));
   }
 }
 
@@ -322,7 +335,7 @@ TEST_CASE("Data that is newer than its index has it rebuilt, wherever the change
   const size_t frame = bytes.size() / 200;
   bytes.replace(50 * frame, 2 * frame, test::Frame(std::string(200 + 16, 'y')));
   const auto later =
-      std::filesystem::last_write_time(path + ".penstock-index") + std::chrono::seconds(1);
+      std::filesystem::last_write_time(IndexPathBeside(path)) + std::chrono::seconds(1);
   SECTION("it was written to") {
     Write(path, bytes);
     std::filesystem::last_write_time(path, later);
@@ -332,7 +345,81 @@ TEST_CASE("Data that is newer than its index has it rebuilt, wherever the change
     std::filesystem::last_write_time(path + ".new", later);
     std::filesystem::rename(path + ".new", path);
   }
-  CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("it is older than the data"));
+  CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("the data changed since it was made"));
+}
+
+TEST_CASE("An index that was copied and is older than the data that came with it is rebuilt") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  Write(path, Records());
+  CHECK(Check(path, {}).built);
+  std::filesystem::copy(path, folder / "copy");
+  std::filesystem::copy(IndexPathBeside(path), IndexPathBeside(folder / "copy"));
+  std::filesystem::last_write_time(
+      folder / "copy",
+      std::filesystem::last_write_time(IndexPathBeside(folder / "copy")) + std::chrono::seconds(1));
+  CHECK_THAT(Check(folder / "copy", {}).rejected, Catch::StartsWith("it is older than the data"));
+}
+
+TEST_CASE(
+    "Data that was changed in its middle, within its size and under its old time, has its index "
+    "rebuilt") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  std::string bytes;
+  for (int i = 0; i < 200; ++i) bytes += test::Frame(std::string(100, 'x'));
+  Write(path, bytes);
+  CHECK(Check(path, {.verify = true}).built);
+  CHECK(!Check(path, {.verify = true}).built);
+  const auto time = std::filesystem::last_write_time(path);
+  // Two records become one, between the headers that are looked at.
+  const size_t frame = bytes.size() / 200;
+  bytes.replace(50 * frame, 2 * frame, test::Frame(std::string(200 + 16, 'y')));
+  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << bytes;
+  std::filesystem::last_write_time(path, time);
+  CHECK_THAT(Check(path, {}).rejected, Catch::StartsWith("the data changed since it was made"));
+  CHECK(!Check(path, {}).built);
+}
+
+TEST_CASE(
+    "What older releases wrote beside the data, without a dot and without a holder, is read as a "
+    "copy") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  Write(path, Records());
+  CHECK(Check(path, {.verify = true}).built);
+  std::string old = Read(IndexPathBeside(path)).erase(64, 24);
+  old[8] = 1;
+  Write(IndexPathOfOldBeside(path), Sealed(old));
+  std::filesystem::remove(IndexPathBeside(path));
+  const IndexReport report = Check(path, {});
+  CHECK(!report.built);
+  CHECK(report.path == IndexPathOfOldBeside(path));
+  CHECK(Check(path, {.verify = true}).path == IndexPathBeside(path));
+}
+
+TEST_CASE(
+    "Nothing is written beside data whose file system has no disk, nor where its disk may not "
+    "write") {
+  const ScratchFolder folder;
+  const ScratchFolder own;
+  Write(folder / "data", Records());
+  const auto limited = MakeLimitedDisk({own / "elsewhere"}, UINT64_MAX);
+  const auto rooted = MakeRootedFileSystem({folder.path()});
+  const auto limited_files = MakeLocalFileSystem(*limited);
+  REQUIRE(rooted.ok());
+  for (FileSystem* files : {rooted->get(), limited_files.get()}) {
+    auto file = files->Open(folder / "data");
+    REQUIRE(file.ok());
+    for (const std::string& own_folder : {std::string(), own / "index"}) {
+      FolderIndexStore store(*files, own_folder);
+      IndexReport report;
+      REQUIRE(LoadOrBuildIndex(*file, store, {}, &report).ok());
+      CHECK(report.built == (own_folder.empty() || files == rooted->get()));
+      CHECK(report.path == (own_folder.empty() ? "" : IndexPathIn(own_folder, folder / "data")));
+    }
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE(
@@ -349,6 +436,10 @@ TEST_CASE(
   Write(path + ".new", bytes);
   std::filesystem::last_write_time(path + ".new", std::filesystem::last_write_time(path));
   std::filesystem::rename(path + ".new", path);
+  // As if the index had come with it.
+  const std::string index_path = IndexPathBeside(path);
+  std::filesystem::copy(index_path, index_path + ".new");
+  std::filesystem::rename(index_path + ".new", index_path);
   CHECK_THAT(Check(path, {}).rejected, Catch::Contains("records are not where it says"));
 }
 
@@ -357,7 +448,7 @@ TEST_CASE("An index that was copied with its data is used, but not for having ve
   Write(folder / "data", Records());
   CHECK(Check(folder / "data", {.verify = true}).built);
   std::filesystem::copy(folder / "data", folder / "copy");
-  std::filesystem::copy(folder / "data.penstock-index", folder / "copy.penstock-index");
+  std::filesystem::copy(IndexPathBeside(folder / "data"), IndexPathBeside(folder / "copy"));
   CHECK(!Check(folder / "copy", {}).built);
   CHECK(Check(folder / "copy", {.verify = true}).built);
 }
@@ -367,24 +458,22 @@ TEST_CASE("Where the data's folder cannot be written the index is in the cache d
   const ScratchFolder cache;
   // A folder in the index's place refuses it to root too, whom permissions do not stop.
   Write(folder / "data", Records());
-  std::filesystem::create_directory(folder / "data.penstock-index");
-  const std::string cache_dir = cache / "a/b";
-  const IndexReport first = Check(folder / "data", {.cache_dir = cache_dir});
+  std::filesystem::create_directory(IndexPathBeside(folder / "data"));
+  const std::string own = cache / "a/b";
+  const IndexReport first = Check(folder / "data", {}, own);
   CHECK(first.built);
-  CHECK(first.path == IndexPathInCache(cache_dir, folder / "data"));
-  CHECK(first.unwritten.empty());
-  CHECK(!Check(folder / "data", {.cache_dir = cache_dir}).built);
+  CHECK(first.path == IndexPathIn(own, folder / "data"));
+  CHECK(!Check(folder / "data", {}, own).built);
   // Nowhere: it is built each time and says why.
   const IndexReport nowhere = Check(folder / "data", {});
   CHECK(nowhere.built);
   CHECK(nowhere.path.empty());
-  CHECK_THAT(nowhere.unwritten, Catch::Contains("cannot rename the index"));
+  CHECK_THAT(nowhere.unwritten, Catch::Contains("cannot name"));
   // What could not be given its name is not left behind.
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    CHECK_THAT(entry.path().filename().string(), Catch::StartsWith("data"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
   // Another file has another name there, however its path is written.
-  CHECK(IndexPathInCache("c", folder / "data") == IndexPathInCache("c", folder / "x/../data"));
-  CHECK(IndexPathInCache("c", folder / "data") != IndexPathInCache("c", folder / "data2"));
+  CHECK(IndexPathIn("c", folder / "data") == IndexPathIn("c", folder / "x/../data"));
+  CHECK(IndexPathIn("c", folder / "data") != IndexPathIn("c", folder / "data2"));
 }
 
 TEST_CASE("fault 32: two builders at once are harmless") {
@@ -397,9 +486,9 @@ TEST_CASE("fault 32: two builders at once are harmless") {
   for (uint64_t& size : sizes) {
     builders.emplace_back([&size, &file] {
       for (int i = 0; i < 20; ++i) {
-        const auto index = LoadOrBuildIndex(file, {});
+        const auto index = LoadOrBuild(file, {});
         size = index.ok() ? (*index)->size() : 0;
-        unlink((file->path() + ".penstock-index").c_str());
+        unlink(IndexPathBeside(file->path()).c_str());
       }
     });
   }
@@ -407,15 +496,15 @@ TEST_CASE("fault 32: two builders at once are harmless") {
   CHECK((sizes == std::vector<uint64_t>(8, 12)));
   Check(path, {});
   CHECK(!Check(path, {}).built);
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    CHECK_THAT(entry.path().filename().string(), Catch::StartsWith("data"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
 }
 
 TEST_CASE("Long records are indexed by their headers: little of them is read") {
   std::string bytes;
   for (int i = 0; i < 20; ++i) bytes += test::Frame(std::string(1 << 20, 'x'));
   auto file = test::InMemory(bytes);
-  REQUIRE(LoadOrBuildIndex(file, {.write = false}).ok());
+  NoIndexStore nowhere;
+  REQUIRE(LoadOrBuildIndex(file, nowhere, {}).ok());
   CHECK(file->bytes_read() < 500000);
 }
 
@@ -425,9 +514,9 @@ TEST_CASE("Progress is told, up to the file's size") {
   for (const bool verify : {false, true}) {
     std::vector<uint64_t> told;
     const IndexOptions options = {.verify = verify,
-                                  .progress = [&told](uint64_t done) { told.push_back(done); },
-                                  .write = false};
-    REQUIRE(LoadOrBuildIndex(test::InMemory(bytes), options).ok());
+                                  .progress = [&told](uint64_t done) { told.push_back(done); }};
+    NoIndexStore nowhere;
+    REQUIRE(LoadOrBuildIndex(test::InMemory(bytes), nowhere, options).ok());
     CHECK(told.size() > 4);
     CHECK(std::is_sorted(told.begin(), told.end()));
     CHECK(told.back() == bytes.size());
@@ -438,8 +527,19 @@ TEST_CASE("A glob of data files leaves their indices out") {
   const ScratchFolder folder;
   Write(folder / "data", Records());
   Check(folder / "data", {});
-  CHECK(*LocalFileSystem().Glob(folder / "*") == std::vector<std::string>{folder / "data"});
-  CHECK(LocalFileSystem().Glob(folder / "*.penstock-index")->size() == 1);
+  const auto names = [&](const std::string& pattern) {
+    std::vector<std::string> found;
+    const auto listed = LocalFileSystem().List(folder / pattern);
+    REQUIRE(listed.ok());
+    for (const ListedFile& file : *listed)
+      found.push_back(file.path.substr(folder.path().size() + 1));
+    return found;
+  };
+  CHECK(names("*") == std::vector<std::string>{"data"});
+  CHECK(names(".*.penstock-index") == std::vector<std::string>{".data.penstock-index"});
+  Write(IndexPathOfOldBeside(folder / "data"), "old");
+  CHECK(names("*") == std::vector<std::string>{"data"});
+  CHECK(names("*.penstock-index") == std::vector<std::string>{"data.penstock-index"});
 }
 
 }  // namespace

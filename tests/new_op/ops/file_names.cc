@@ -4,7 +4,7 @@
 
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
-#include "server/engine/read/list_files.h"
+#include "server/engine/stage/list_files.h"
 
 namespace penstock {
 namespace {

@@ -54,8 +54,8 @@ class HangingOpens final : public FileSystem {
     }
     return LocalFileSystem().Open(path);
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
 
  private:

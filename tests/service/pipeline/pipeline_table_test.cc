@@ -126,8 +126,8 @@ class TellingFiles : public FileSystem {
     opening_();
     return LocalFileSystem().Open(path);
   }
-  absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) override {
-    return LocalFileSystem().Glob(pattern);
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
   }
 
  private:

@@ -45,6 +45,37 @@ TEST_CASE("a state file is read back whole, or it is an error") {
   CHECK((*folder)->List(".pipeline").empty());
 }
 
+TEST_CASE("a state folder that somebody has removed is made again, with its lock and its files") {
+  const test::ScratchFolder scratch;
+  const std::string path = scratch / "above/state";
+  const auto folder = StateFolder::Open(path);
+  REQUIRE(folder.ok());
+  const auto write = [&](const std::string& name, const std::string& text) {
+    REQUIRE((*folder)->Write(name, text, StateFolder::Durability::kPowerLoss).ok());
+  };
+  write("a.pipeline", "of a");
+  write("a.pipeline", "of a, changed");
+  write("b.pipeline", "of b");
+  REQUIRE((*folder)->Remove("b.pipeline").ok());
+  CHECK((*folder)->IsInPlace());
+  std::filesystem::remove_all(scratch / "above");
+  CHECK_FALSE((*folder)->IsInPlace());
+  REQUIRE((*folder)->PutBack().ok());
+  CHECK((*folder)->IsInPlace());
+  CHECK(*(*folder)->Read("a.pipeline") == "of a, changed");
+  CHECK((*folder)->List(".pipeline") == std::vector<std::string>{"a.pipeline"});
+  write("c.pipeline", "of c");
+  // The lock is held as before.
+  CHECK(StateFolder::Open(path).status().code() == absl::StatusCode::kFailedPrecondition);
+  // Another daemon that has taken its place keeps it.
+  std::filesystem::remove_all(path);
+  const auto other = StateFolder::Open(path);
+  REQUIRE(other.ok());
+  CHECK_FALSE((*folder)->IsInPlace());
+  CHECK((*folder)->PutBack().code() == absl::StatusCode::kFailedPrecondition);
+  CHECK((*other)->List(".pipeline").empty());
+}
+
 TEST_CASE("what is no regular file in a state folder is an error, and nobody waits for it") {
   const test::ScratchFolder scratch;
   const auto folder = StateFolder::Open(scratch / "state");

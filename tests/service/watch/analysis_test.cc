@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/service/http/metrics.h"
+#include "server/service/tune/autotune.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -100,6 +101,28 @@ TEST_CASE("what-if: workers on a NUMA node have that node's processors only") {
   // They run on any.
   now.stats.mutable_numa()->set_processors(0);
   CHECK(Analyse(before, now, 4).one_more_worker() > 0);
+}
+
+TEST_CASE("what top says of the bottleneck and what autotune says of workers agree") {
+  for (int percent = 0; percent <= 100; ++percent) {
+    // A trainer that waits for most of the time.
+    Look from = After(0, 0, 0, 0), to = After(10, 0.001 * percent, 0.009 * percent, 0);
+    from.waits = {{1, 50, 7}};
+    to.waits = {{1, 150, 97}};
+    to.stats.set_state(v1::PIPELINE_STATE_RUNNING);
+    *to.stats.mutable_analysis() = Analyse(from, to, 8);
+    const v1::Analysis& analysis = to.stats.analysis();
+    Autotuner tuner(8, 8);
+    const bool goes_up = tuner.Look(to.stats, 2) > 2;
+    CAPTURE(percent, analysis.sentence(), tuner.reason());
+    const auto says = [&](const char* words) {
+      return analysis.sentence().find(words) != std::string::npos;
+    };
+    CHECK(goes_up == says("map-bound"));
+    CHECK(goes_up == (analysis.one_more_worker() > 0));
+    CHECK(goes_up != says("more workers would change little"));
+    CHECK(goes_up != (tuner.reason().find("more would not help") != std::string::npos));
+  }
 }
 
 TEST_CASE("what-if: a trainer takes no more than it can") {

@@ -1,0 +1,150 @@
+"""What a spec's files are: by their names, in their order, few descriptors at a time, and never taken for what they were."""
+
+import gzip
+import os
+import re
+import resource
+import subprocess
+
+import pytest
+
+import tfrecord_files
+from programs import Daemon, Penstock, eventually, on_a_terminal, program
+
+LINES = """
+name: "lines"
+stage {{ text_line {{ {files} {options} }} }}
+stage {{ batch {{ batch_size: 100 }} }}
+"""
+
+
+def lines(folder, files, options="", more=""):
+    spec = folder / "lines.textproto"
+    spec.write_text(LINES.format(files=" ".join(f'files: "{file}"' for file in files), options=options) + more)
+    return spec
+
+
+def where(command, spec, row):
+    result = command("where", spec, "--step", 0, "--row", row)
+    assert result.code == 0, result
+    return result.out
+
+
+def test_a_path_that_is_there_is_no_glob(penstock_command, tmp_path):
+    for name, text in (("fold[1].txt", "right"), ("fold1.txt", "wrong"), ("what?", "right"), ("whatX", "wrong")):
+        (tmp_path / name).write_text(text + "\n")
+    for name in ("fold[1].txt", "what?"):
+        assert f"{tmp_path}/{name}" in where(penstock_command, lines(tmp_path, [name]), 0)
+    (tmp_path / "fold[1].txt").unlink()
+    assert f"{tmp_path}/fold1.txt" in where(penstock_command, lines(tmp_path, ["fold[1].txt"]), 0)
+
+
+def test_a_list_of_files_keeps_its_order(penstock_command, tmp_path):
+    for name in "abc":
+        (tmp_path / name).write_text(name + "\n")
+    spec = lines(tmp_path, ["c", "[ab]"])
+    assert [where(penstock_command, spec, row).split(",")[0].rsplit("/", 1)[-1][:1] for row in range(3)] == ["c", "a", "b"]
+
+
+def test_an_address_says_what_to_do(penstock_command, tmp_path):
+    refused = penstock_command("validate", lines(tmp_path, ["s3://bucket/part-*"]))
+    assert refused.code == 1
+    assert "INVALID_ARGUMENT" in refused.err and "s3:// is not read; mount" in refused.err and "(s3://bucket/part-*)" in refused.err
+
+
+def test_zeros_behind_a_gzip_stream_are_an_error(penstock_command, tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"one\ntwo\n") + b"\0" * 512)
+    failed = penstock_command("run", lines(tmp_path, ["a.gz"], 'compression: "GZIP"'))
+    assert failed.code == 1
+    assert "bytes behind the last member are no gzip member" in failed.err
+
+
+def test_nothing_is_written_beside_data_below_data_roots(tmp_path):
+    data, cache = tmp_path / "data", tmp_path / "own"
+    data.mkdir()
+    for i in range(3):
+        tfrecord_files.write(data / f"{i}.tfrecord", [tfrecord_files.example(n=n) for n in range(10)])
+    spec = tmp_path / "spec.textproto"
+    spec.write_text(f'name: "g" stage {{ tfrecord {{ files: "{data}/*.tfrecord" }} }} stage {{ shuffle {{ global: true seed: 1 }} }} stage {{ batch {{ batch_size: 4 }} }}')
+    config = tmp_path / "config.textproto"
+    config.write_text(f'data_roots: "{data}"')
+    before = sorted(data.iterdir())
+    os.environ["PENSTOCK_CACHE_DIR"] = str(cache)
+    try:
+        daemon = Daemon(tmp_path / "run" / "rooted.sock", "--config", str(config))
+    finally:
+        del os.environ["PENSTOCK_CACHE_DIR"]
+    try:
+        command = Penstock(tmp_path, daemon.socket)
+        # Not by the command, which indexes as whoever calls it.
+        assert command("where", spec, "--step", 0, "--row", 0).code == 0
+        assert sorted(data.iterdir()) == before
+        assert len(list((cache / "index").iterdir())) == 3
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.parametrize("limit", [128, 256])
+def test_thousands_of_shards_and_few_descriptors(tmp_path, limit):
+    (tmp_path / "shards").mkdir()
+    for i in range(3000):
+        tfrecord_files.write(tmp_path / "shards" / f"{i:04d}", [b"x"])
+    spec = tmp_path / "spec.textproto"
+    spec.write_text('name: "many" stage { tfrecord { files: "shards/*" } } stage { batch { batch_size: 1000 } }')
+
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+
+    daemon = Daemon(tmp_path / "run" / "few.sock", limits=few)
+    try:
+        result = Penstock(tmp_path, daemon.socket)("run", spec)
+        assert result.code == 0, result
+        assert len(result.out.splitlines()) == 3, result
+    finally:
+        daemon.stop()
+
+
+def test_whole_files_count_as_read(daemon, tmp_path):
+    (tmp_path / "whole").mkdir()
+    for i in range(8):
+        (tmp_path / "whole" / str(i)).write_bytes(b"x" * 100_000)
+    command = Penstock(tmp_path, daemon.socket)
+    spec = tmp_path / "spec.textproto"
+    spec.write_text('name: "whole" stage { files { files: "whole/*" } } stage { repeat {} } stage { batch { batch_size: 4 } }')
+    assert command("create", spec).code == 0
+    # Three slots and what is ahead of them are filled without a consumer.
+    eventually(lambda: re.search(r'"bytesRead": ?"?[1-9]\d{5}', command("top", "whole", "--json", "--count", "1").out))
+
+
+@pytest.mark.parametrize("words", [("where", "--step", "0", "--row", "0"), ("when", "--file", "lines", "--offset", "0"), ("run", "--step", "0")])
+def test_what_is_asked_of_a_step_needs_seeds(penstock_command, tmp_path, words):
+    (tmp_path / "a").write_text("one\ntwo\n")
+    shuffled = 'stage { name: "mix" shuffle { buffer_size: 2 SEED } }'
+    spec = tmp_path / "open.textproto"
+    if words[0] == "when":
+        words = ("when", "--file", str(tmp_path / "a"), "--offset", "0")
+
+    def ask(seed, draw):
+        spec.write_text(
+            f'name: "open" stage {{ text_line {{ files: "{tmp_path}/a" }} }} stage {{ name: "mix" shuffle {{ buffer_size: 2 {seed} }} }} '
+            f'stage {{ name: "draw" map {{ out: "u = random_uniform([2]{draw})" }} }} stage {{ batch {{ batch_size: 2 }} }}')
+        return penstock_command(words[0], spec, *words[1:])
+
+    refused = ask("", ", seed=1")
+    assert refused.code == 1 and "stage mix: seed: expected a number, found none" in refused.err, refused
+    refused = ask("seed: 1", "")
+    assert refused.code == 1 and 'stage draw: out: "u = random_uniform([2])": seed: expected a number' in refused.err, refused
+    assert ask("seed: 1", ", seed=1").code == 0
+
+
+def test_control_characters_do_not_reach_the_terminal(tmp_path):
+    """Neither from names of files nor from words that a shell has expanded; a pipe gets them as they are."""
+    name = "a\x1b[2Jb"
+    (tmp_path / name).write_bytes(b"no record")
+    for words in (["index", name], ["write", "out", "--files", name + "*none"], [name]):
+        words = [str(program("penstock")), *words]
+        drawn = on_a_terminal(words, cwd=tmp_path)
+        assert drawn.returncode != 0
+        assert "a\\x1b[2Jb" in drawn.stderr and "\x1b[2J" not in drawn.stderr
+        piped = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert name in piped.stderr
