@@ -309,6 +309,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<PipelineJournal>> journal = OpenJournal(options);
   if (!journal.ok()) return journal.status();
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  if (!table.status().ok()) return table.status();
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
   table.SetMaps(MakeMaps(options.config.mapped_files()));
