@@ -1,19 +1,27 @@
-"""Kills and freezes daemon and trainers at random moments, and compares what the trainers took with a clean run: fault 48.
+"""Kills, freezes and steers at random moments, and compares what the trainers took with what it must be: faults 48 and 49.
 
-    crash_loop.py --kills 300 [--pauses 30] [--seed S]
+    crash_loop.py --kills 300 [--pauses 30] [--seed S] [--campaign]
 
-Real processes: `penstockd --supervise`, two trainers of a broadcast, one that takes its batches in halves, one by fives, two ranks
-of a group, two of a group with batches of 12, three workers of a split group; and of a second pipeline
-three workers of a split group whose batches are of 5, 12 and 20 rows. At each moment the daemon, a trainer, or both are killed with SIGKILL; a trainer is started again and goes on
-behind its checkpoint. A pause stops a trainer or the daemon (SIGSTOP) for some seconds, or, right behind the death of a trainer, all of them for
-longer than a lost one is waited for, as a frozen container or a machine that is moved does. In the end:
+Real processes: `penstockd --supervise`, and of the pipeline `records` two trainers of a broadcast, one that takes its batches in halves, one by fives, two ranks
+of a group, two of a group with batches of 12, three workers of a split group. `cached` keeps its elements in a file, `twin` begins with the same stages as both, so that each
+element is parsed once for all of them; they have a trainer or two each. Of `numbers` three workers of a split group take batches of 5, 12 and 20 rows.
 
+At each moment somebody is killed with SIGKILL: the daemon, a trainer, both, the daemon with its supervisor, or the whole machine: supervisor, daemon and all
+trainers at once. A trainer is started again and goes on behind its checkpoint; a worker may be taken over by a second process while it is frozen. A pause stops a trainer
+or the daemon (SIGSTOP) for some seconds, or, right behind the death of a trainer, all of them for
+longer than a lost one is waited for, as a frozen container or a machine that is moved does. Meanwhile the pipelines are steered: a
+constant that is added to every row becomes another one, or steps are left out, often in the very moment of a kill. In the end:
+
+  changes           every one that was answered is in the history, at the step that the answer said
   broadcast, sizes of their own, rank
-                    each trainer's log has every step in order with the bytes of the clean run; a step stands there
+                    each trainer's log has every step in order, with the bytes that the history says: those of a clean run without changes,
+                    moved by the steps that were left out and with the constant of that step added; a step stands there
                     twice only where the trainer was killed between its log and its checkpoint
   split             every step was given out, and without a mark not more than once
   split, sizes of their own
                     the same of every row
+
+With --campaign a line about it is added to tests/campaigns.jsonl.
 
 PENSTOCK_BIN is the folder of the programs; the Python package must be on PYTHONPATH.
 """
@@ -23,6 +31,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import struct
@@ -33,6 +42,9 @@ import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import campaigns  # noqa: E402
+import numpy as np  # noqa: E402
 import tfrecord_files  # noqa: E402
 from own_sizes import own_batches  # noqa: E402
 
@@ -42,19 +54,32 @@ RECORDS = 500
 BATCH = 8  # so that each pass ends with a short batch
 OWN = {"halves": 4, "fives": 5, "twelves-0": 12, "twelves-1": 12}
 STREAMS = ["broadcast-0", "broadcast-1", "rank-0", "rank-1", *OWN]
+OTHERS = {"cached-0": "cached", "cached-1": "cached", "twin-0": "twin"}
 
-SPEC = """
-name: "records"
+PARSED = """
 stage { tfrecord { files: "records.tfrecord" } }
-stage { shuffle { buffer_size: 50 seed: 3 } }
+%s
 stage { parse_example { feature { key: "n" int64 {} } } }
+"""
+REST = """
+stage { map { constant { name: "K" value: 0 dtype: "int64" } out: "n = n + K" } }
 stage { batch { batch_size: 8 } }
 stage { repeat {} }
 """
+SHUFFLE = "stage { shuffle { buffer_size: 50 seed: 3 } }"
+SPECS = {
+    "records": 'name: "records"' + PARSED % SHUFFLE + REST,
+    "cached": 'name: "cached"' + PARSED % "" + 'stage { cache { filename: "kept" } }' + SHUFFLE + REST,
+    "twin": 'name: "twin"' + PARSED % "" + REST,
+}
+CONFIG = "shared_prefix { min_element_us: 0 }"
+
+# A history has 1,000 changes at most, and each is prepared anew at every start.
+MOST_CHANGES = 200
 
 # Who takes 20 rows in a `for` loop holds those of two such batches, which lie in six of 8 at most.
 SIZED = [5, 12, 20]
-NUMBERS = """
+SPECS["numbers"] = """
 name: "numbers"
 ring { slots: 32 }
 stage { range { stop: 1000000000000 } }
@@ -74,15 +99,29 @@ class Trainer:
         self.kills = 0
         self.start()
 
-    def start(self):
+    def start(self, **more):
+        words = [*self.words[:-1], json.dumps({**json.loads(self.words[-1]), **more})]
         with open(self.run.folder / f"{self.name}.err", "ab") as errors:
-            self.process = subprocess.Popen(self.words, stderr=errors)
+            self.process = subprocess.Popen(words, stderr=errors)
 
     def kill(self):
         self.process.kill()
         self.process.wait()
         self.kills += 1
         self.start()
+
+    def take_over(self, seconds):
+        """A second process takes its place while it stands still."""
+        frozen, log = self.process, self.run.folder / f"{self.name}.log"
+        frozen.send_signal(signal.SIGSTOP)
+        size = log.stat().st_size if log.exists() else 0
+        self.start(take_over=True)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and (not log.exists() or log.stat().st_size <= size + 2):
+            time.sleep(0.02)
+        frozen.kill()
+        frozen.wait()
+        self.kills += 1
 
     @property
     def done(self):
@@ -121,30 +160,120 @@ class Trainer:
         return steps[-1] + 1 if steps else 0
 
 
+class Steering:
+    """The changes of a pipeline: what was asked for, what was answered, and what its history says."""
+
+    def __init__(self, run, pipeline, most):
+        self.run, self.pipeline, self.most = run, pipeline, most
+        self.asked = 0
+        self.answered = []  # (step, constant, skipped)
+        self.under_way = None
+
+    def begin(self, dice):
+        if self.under_way is not None or self.asked >= self.most:
+            return
+        self.asked += 1
+        constant, skipped = (None, dice.randint(1, 5)) if dice.random() < 0.3 else (1000 * self.asked, 0)
+        words = ["--set", f"map.K={constant}"] if constant else ["--skip", str(skipped)]
+        process = self.run.command("update", self.pipeline, *words)
+        self.under_way = process, constant, skipped
+
+    def end(self):
+        """Waits for the answer, if there is one."""
+        if self.under_way is None:
+            return
+        process, constant, skipped = self.under_way
+        self.under_way = None
+        try:
+            out, _ = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return
+        found = re.search(r"from step (\d+) on", out)
+        if process.returncode == 0 and found:
+            self.answered.append((int(found[1]), constant, skipped))
+
+    def history(self):
+        """(step, constant, skipped) of each change, as the daemon has written them down."""
+        deadline = time.monotonic() + 60
+        while True:
+            process = self.run.command("history", self.pipeline)
+            out, error = process.communicate(timeout=60)
+            if process.returncode == 0:
+                break
+            # The daemon is just coming back.
+            assert time.monotonic() < deadline, error
+            time.sleep(0.1)
+        changes = []
+        for text in re.split(r"^change \{", out, flags=re.MULTILINE)[1:]:
+            step = re.search(r"^  step: (\d+)", text, re.MULTILINE)
+            skipped = re.search(r"^  skip_steps: (\d+)", text, re.MULTILINE)
+            constant = re.search(r'name: "K"\s+value: ([\d.e+]+)', text)
+            if skipped or "  stage {" in text:
+                changes.append((int(step[1]) if step else 0, (int(float(constant[1])) if constant else 0) if not skipped else None,
+                                int(skipped[1]) if skipped else 0))
+        left = list(changes)
+        for one in self.answered:
+            assert one in left, f"{self.pipeline}: the change {one} was answered and is not in the history, {changes}"
+            left.remove(one)
+        return changes
+
+
+def steered(clean, changes, steps):
+    """The bytes of each step, of a clean run's batches without the changes."""
+    batches, constant, skipped = [], 0, 0
+    waiting = sorted(changes, key=lambda change: change[0])
+    for step in range(steps):
+        while waiting and waiting[0][0] <= step:
+            _, now, more = waiting.pop(0)
+            constant = constant if now is None else now
+            skipped += more
+        batches.append((clean[step + skipped] + constant).tobytes())
+    return batches
+
+
 class Run:
-    """A supervised daemon with the pipeline `records`."""
+    """A supervised daemon with the pipelines."""
 
     def __init__(self, folder):
         self.folder = folder
         folder.mkdir(exist_ok=True)
         self.socket = str(folder / "penstock.sock")
-        programs = pathlib.Path(os.environ["PENSTOCK_BIN"])
+        self.programs = pathlib.Path(os.environ["PENSTOCK_BIN"])
         tfrecord_files.write(folder / "records.tfrecord", [tfrecord_files.example(n=n) for n in range(RECORDS)])
+        (folder / "config.textproto").write_text(CONFIG)
         self.log = open(folder / "penstockd.log", "w")
-        ready, ready_end = os.pipe()
-        self.supervisor = subprocess.Popen(
-            [programs / "penstockd", "--supervise", "--socket", self.socket, "--state-dir", folder / "state",
-             "--rejoin-seconds", str(REJOIN_S), "--ready-fd", str(ready_end)], pass_fds=[ready_end], stderr=self.log)
-        os.close(ready_end)
-        assert os.read(ready, 1) == b"\n"
-        os.close(ready)
-        for name, spec in {"records": SPEC, "numbers": NUMBERS}.items():
+        self.start()
+        for name, spec in SPECS.items():
             (folder / f"{name}.textproto").write_text(spec)
-            created = subprocess.run([programs / "penstock", "--socket", self.socket, "create", f"{name}.textproto"],
-                                     cwd=folder, stdout=subprocess.DEVNULL)
+            created = self.command("create", f"{name}.textproto")
+            _, error = created.communicate()
             if created.returncode != 0:
                 self.stop()
-                raise SystemExit(f"the pipeline {name} could not be created")
+                raise SystemExit(f"the pipeline {name} could not be created: {error}")
+
+    def start(self):
+        """Returns when it listens. A daemon that was just killed may still be ending, and have the socket."""
+        deadline = time.monotonic() + 60
+        while True:
+            ready, ready_end = os.pipe()
+            self.supervisor = subprocess.Popen(
+                [self.programs / "penstockd", "--supervise", "--config", self.folder / "config.textproto", "--socket", self.socket,
+                 "--state-dir", self.folder / "state", "--rejoin-seconds", str(REJOIN_S), "--ready-fd", str(ready_end)],
+                pass_fds=[ready_end], stderr=self.log)
+            os.close(ready_end)
+            listens = os.read(ready, 1) == b"\n"
+            os.close(ready)
+            if listens:
+                return
+            self.supervisor.wait()
+            assert time.monotonic() < deadline, "no daemon could be started"
+            time.sleep(0.05)
+
+    def command(self, *words):
+        return subprocess.Popen([self.programs / "penstock", "--socket", self.socket, *words], cwd=self.folder, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def daemon(self):
         """The daemon's process, which its supervisor starts again."""
@@ -157,6 +286,16 @@ class Run:
             return False
         os.kill(pid, signal.SIGKILL)
         return True
+
+    def kill_supervisor(self):
+        """And the daemon, which nobody would start again; the next ones are `start`ed."""
+        # So that it makes none meanwhile.
+        self.supervisor.send_signal(signal.SIGSTOP)
+        pid = self.daemon()
+        self.supervisor.kill()
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+        self.supervisor.wait()
 
     def stop(self):
         self.supervisor.terminate()
@@ -199,14 +338,16 @@ def pause(run, everybody, dice):
 
 
 def clean_run(folder, steps):
-    """The bytes of the first steps, from a daemon that nobody kills."""
+    """The batches of the first steps of each pipeline, from a daemon that nobody kills or steers; `steps`: how many of each."""
     run = Run(folder)
     try:
-        batches = []
-        with penstock.attach("records", socket=run.socket, timeout=120) as loader:
-            while len(batches) < steps:
-                batches.append(next(loader)["n"].tobytes())
-        return batches
+        found = {}
+        for name, count in steps.items():
+            found[name] = []
+            with penstock.attach(name, socket=run.socket, timeout=120) as loader:
+                while len(found[name]) < count:
+                    found[name].append(np.array(next(loader)["n"]))
+        return found
     finally:
         run.stop()
 
@@ -317,6 +458,38 @@ def wait_for(trainers, seconds):
         time.sleep(0.05)
 
 
+KINDS = ["daemon", "daemon", "trainer", "trainer", "both", "both", "supervisor", "machine", "takeover"]
+
+
+def kill(run, everybody, workers, dice):
+    """Kills somebody. Returns what, or None where there was nobody."""
+    what = dice.choice(KINDS)
+    if what == "takeover":
+        victim = dice.choice(workers)
+        if victim.done:
+            return None
+        victim.take_over(dice.uniform(0.5, 3))
+        return what
+    victim = dice.choice(everybody)
+    if victim.done:
+        return None
+    if what in ("daemon", "both") and not run.kill_daemon():
+        return None
+    if what in ("trainer", "both"):
+        victim.kill()
+    if what in ("supervisor", "machine"):
+        run.kill_supervisor()
+        if what == "machine":
+            alive = [trainer for trainer in everybody if not trainer.done]
+            for trainer in alive:
+                trainer.process.kill()
+        run.start()
+        if what == "machine":
+            for trainer in alive:
+                trainer.kill()
+    return what
+
+
 def crash_loop(kills, pauses, seed, folder):
     dice = random.Random(seed)
     run = Run(folder / "killed")
@@ -324,19 +497,21 @@ def crash_loop(kills, pauses, seed, folder):
     everybody = []
     try:
         # All begin behind the same first step, whenever they come.
-        with penstock.attach("records", socket=run.socket, timeout=120) as loader:
-            next(loader)
-            first = loader.cursor
-        for name in STREAMS:
-            (run.folder / f"{name}.cursor").write_bytes(first)
+        for pipeline, names in {"records": STREAMS, **{name: [one for one in OTHERS if OTHERS[one] == name] for name in ("cached", "twin")}}.items():
+            with penstock.attach(pipeline, socket=run.socket, timeout=120) as loader:
+                next(loader)
+                for name in names:
+                    (run.folder / f"{name}.cursor").write_bytes(loader.cursor)
         trainers = [Trainer(run, f"broadcast-{i}", group="trainers") for i in range(2)]
         trainers += [Trainer(run, f"rank-{i}", group="ranks", mode="rank", rank=i, world_size=2) for i in range(2)]
         own = [Trainer(run, name, group=name, batch_size=OWN[name]) for name in ("halves", "fives")]
         own += [Trainer(run, f"twelves-{i}", group="twelves", mode="rank", rank=i, world_size=2, batch_size=12) for i in range(2)]
-        workers = [Trainer(run, f"worker-{i}", group="workers", mode="split") for i in range(3)]
+        others = [Trainer(run, name, pipeline=pipeline, group=name) for name, pipeline in OTHERS.items()]
+        workers = [Trainer(run, f"worker-{i}", group="workers", mode="split", consumer=f"worker-{i}") for i in range(3)]
         sizes = [Trainer(run, f"sized-{size}", pipeline="numbers", group="sized", mode="split", batch_size=size) for size in SIZED]
-        everybody = [*trainers, *own, *workers, *sizes]
-        done = {"daemon": 0, "trainer": 0, "both": 0}
+        everybody = [*trainers, *own, *others, *workers, *sizes]
+        steering = {name: Steering(run, name, min(MOST_CHANGES, kills)) for name in ("records", "cached", "twin")}
+        done = {what: 0 for what in dict.fromkeys(KINDS)}
         paused = {"a trainer": 0, "the daemon": 0, "all": 0}
         while sum(done.values()) < kills:
             time.sleep(dice.uniform(0.05, 1.2))
@@ -346,22 +521,30 @@ def crash_loop(kills, pauses, seed, folder):
                 if whom is not None:
                     paused[whom] += 1
                 continue
-            what = dice.choice(["daemon", "trainer", "both"])
-            victim = dice.choice(everybody)
-            if victim.done or (what != "trainer" and not run.kill_daemon()):
-                continue
-            if what != "daemon":
-                victim.kill()
-            done[what] += 1
+            steered_now = steering[dice.choice(list(steering))]
+            if dice.random() < 0.7:
+                steered_now.begin(dice)
+                # In the middle of it, or behind its answer.
+                if dice.random() < 0.5:
+                    steered_now.end()
+                else:
+                    time.sleep(dice.uniform(0, 0.05))
+            what = kill(run, everybody, workers, dice)
+            if what is not None:
+                done[what] += 1
+            steered_now.end()
         seconds = time.monotonic() - started
-        # Who comes back with a cursor has a stream of its own until it meets the others, and may be far ahead of them by then.
-        steps = max(trainer.position() * OWN.get(trainer.name, BATCH) // BATCH for trainer in [*trainers, *own]) + 500
+        histories = {name: one.history() for name, one in steering.items()}
+        # Who comes back with a cursor has a stream of its own until it meets the others, and may be far ahead of them by then. The last
+        # changes begin behind all that may have been taken: those that are not too far are gone through.
+        steps = max(trainer.position() * OWN.get(trainer.name, BATCH) // BATCH for trainer in [*trainers, *own, *others]) + 500
+        steps = max([steps, *(step + 100 for changes in histories.values() for step, _, _ in changes if step < steps + 5000)])
         for size in set(OWN.values()):
             (run.folder / f"stop-{size}.new").write_text(str(last_of(size, steps) + 1))
             (run.folder / f"stop-{size}.new").rename(run.folder / f"stop-{size}")
         (run.folder / "stop.new").write_text(str(steps))
         (run.folder / "stop.new").rename(run.folder / "stop")
-        wait_for([*trainers, *own], 300)
+        wait_for([*trainers, *own, *others], 300)
         (run.folder / "stop-workers").touch()
         # They may wait for steps that the ring has no slot for: another one takes them along.
         rest = take_the_rest(run, workers)
@@ -375,20 +558,28 @@ def crash_loop(kills, pauses, seed, folder):
             trainer.process.kill()
             trainer.process.wait()
         run.stop()
-    longer = clean_run(folder / "clean", steps + 20)
-    clean = longer[:steps]
+    skipped = {name: sum(more for step, _, more in changes if step < steps + 20) for name, changes in histories.items()}
+    plain = clean_run(folder / "clean", {name: steps + 20 + count for name, count in skipped.items()})
+    longer = {name: steered(plain[name], changes, steps + 20) for name, changes in histories.items()}
+    clean = longer["records"][:steps]
     for i in range(2):
         check_stream(trainers[i], list(enumerate(clean)))
         check_stream(trainers[2 + i], list(enumerate(rows_of(batch, i, 2) for batch in clean)))
     for i, trainer in enumerate(own):
         rank = (i % 2, 2) if trainer.name.startswith("twelves") else (0, 1)
-        check_stream(trainer, sized(longer, OWN[trainer.name], steps, *rank), begin=0)
+        check_stream(trainer, sized(longer["records"], OWN[trainer.name], steps, *rank), begin=0)
+    for trainer in others:
+        check_stream(trainer, list(enumerate(longer[OTHERS[trainer.name]][:steps])))
     divided, marked = check_split(workers, rest, clean)
     rows, repeated = check_rows(sizes, rows_left)
-    print(f"{sum(done.values())} kills in {seconds:.0f} s ({done['daemon']} of the daemon, {done['trainer']} of trainers, "
-          f"{done['both']} of both), {sum(paused.values())} pauses ({', '.join(f'{n} of {who}' for who, n in paused.items())}): "
-          f"{steps} steps for each of {len(STREAMS)} trainers, {divided} divided among 3 workers, "
-          f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
+    changes = [step for history in histories.values() for step, _, _ in history]
+    text = (f"{sum(done.values())} kills in {seconds:.0f} s ({', '.join(f'{n} {what}' for what, n in done.items())}), "
+            f"{sum(paused.values())} pauses ({', '.join(f'{n} of {who}' for who, n in paused.items())}), "
+            f"{len(changes)} changes, {sum(step < steps for step in changes)} of them gone through: "
+            f"{steps} steps for each of {len(STREAMS) + len(OTHERS)} trainers, {divided} divided among 3 workers, "
+            f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
+    print(text)
+    return seconds, {"kinds": done, "pauses": sum(paused.values()), "changes": len(changes), "steps": steps, "seed": seed}
 
 
 def main():
@@ -397,15 +588,18 @@ def main():
     parser.add_argument("--pauses", type=int, default=30)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
+    parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
     arguments = parser.parse_args()
     seed = arguments.seed if arguments.seed is not None else struct.unpack("<I", os.urandom(4))[0]
     print(f"seed {seed}", flush=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-"))
     try:
-        crash_loop(arguments.kills, arguments.pauses, seed, folder)
+        seconds, found = crash_loop(arguments.kills, arguments.pauses, seed, folder)
     except BaseException:
         print(f"failed with seed {seed}; logs in {folder}", flush=True)
         raise
+    if arguments.campaign:
+        print(campaigns.note("crash", arguments.kills, "kills", seconds, **found))
     if not arguments.keep:
         shutil.rmtree(folder)
 

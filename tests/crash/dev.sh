@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Random kills of daemons and trainers. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
-#: ./dev test crash [--kills N] [--pauses N] [--seed S]
-#: 300 random kills of the daemon and of trainers, compared with a clean run
+#: ./dev test crash [--kills N] [--pauses N] [--seed S] [--campaign]
+#: 300 random kills of daemons, trainers and all at once while pipelines are changed; --campaign notes it in tests/campaigns.jsonl
 
 test_crash() {
   step "build" build release || return 0

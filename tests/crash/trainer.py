@@ -18,12 +18,13 @@ import penstock
 
 
 def attach(*words, **options):
-    """The first attachment finds no daemon where that is being started again; whoever launches a trainer tries once more."""
+    """The first attachment finds no daemon where that is being started again, or, where all trainers come at once, no ring to catch up in;
+    whoever launches a trainer tries once more."""
     deadline = time.monotonic() + 300  # it may be killed again before it has answered, and again
     while True:
         try:
             return penstock.attach(*words, **options)
-        except (penstock.UnavailableError, penstock.NotFoundError):
+        except (penstock.UnavailableError, penstock.NotFoundError, penstock.ResourceExhaustedError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)

@@ -84,6 +84,22 @@ def test_fault_30_a_change_that_a_full_disk_cannot_keep_is_none(disk, remote, co
     assert disk.names() == kept
 
 
+def test_fault_30_a_full_disk_holds_up_nobody_and_a_successor_knows_what_was_taken(disk, remote):
+    loader = penstock.attach("counter", disk.daemon.socket, timeout=60)
+    disk.fill()
+    taken = 3 * 4096  # what was reserved at first is not enough
+    for _ in range(taken):
+        next(loader)
+    assert remote("pause", "counter").code == 1
+    disk.kill()
+    next(loader)
+    disk.empty()
+    early = remote("update", "counter", "--skip", 1, "--at-step", taken - 1)
+    assert early.code == 1 and "the earliest is" in early.err, early
+    changed = remote("update", "counter", "--skip", 1)
+    assert changed.code == 0 and int(changed.out.split("from step ")[1].split()[0]) >= taken
+
+
 def test_fault_30_a_pause_ends_though_the_disk_is_full_and_says_what_is_to_come(disk, remote):
     loader = penstock.attach("counter", disk.daemon.socket, timeout=60)
     next(loader)

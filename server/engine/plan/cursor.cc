@@ -162,6 +162,29 @@ CursorMaker::CursorMaker(v1::Fingerprint fingerprint) : fingerprint_(std::move(f
     *fingerprint_.mutable_meanings() = InShort(fingerprint_.meanings());
 }
 
+uint64_t OrderKey(const v1::Fingerprint& fingerprint) {
+  Hash hash;
+  for (const uint64_t part : {fingerprint.names(), fingerprint.sizes(), fingerprint.ends(),
+                              fingerprint.order(), fingerprint.seeds(), fingerprint.batch_size()})
+    hash.Add(part);
+  return hash.value();
+}
+
+uint64_t MovesBehind(uint64_t moves, uint64_t step, uint64_t order_key, uint64_t skip_steps,
+                     const Position* seek, const uint64_t* pass) {
+  Hash hash;
+  for (const uint64_t part : {moves, step, order_key, skip_steps}) hash.Add(part);
+  hash.Add(uint64_t{seek != nullptr});
+  if (seek != nullptr) {
+    hash.Add(seek->counters().size());
+    for (const uint64_t counter : seek->counters()) hash.Add(counter);
+  }
+  hash.Add(uint64_t{pass != nullptr});
+  if (pass != nullptr) hash.Add(*pass);
+  // 0 is for none.
+  return std::max<uint64_t>(hash.value(), 1);
+}
+
 absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& position) const {
   v1::Cursor cursor;
   cursor.set_release(kRelease);
@@ -180,8 +203,9 @@ absl::StatusOr<std::string> CursorMaker::Make(uint64_t step, const Position& pos
       kMaxCursorBytes, " bytes, for ", position.counters().size(), " counters of its ops"));
 }
 
-absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
-                                       ChangedWork changed_work) {
+namespace {
+
+absl::StatusOr<v1::Cursor> Decode(std::string_view bytes) {
   if (bytes.size() > kMaxCursorBytes) {
     return absl::InvalidArgumentError(absl::StrCat(
         "not a cursor: longer than one may be: ", bytes.size(), " > ", kMaxCursorBytes, " bytes"));
@@ -202,7 +226,21 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   v1::Cursor cursor;
   if (!cursor.ParseFromArray(message.data(), static_cast<int>(message.size())))
     return absl::InvalidArgumentError("not a cursor: malformed message");
+  return cursor;
+}
 
+}  // namespace
+
+uint64_t MovesOf(std::string_view cursor) {
+  const absl::StatusOr<v1::Cursor> decoded = Decode(cursor);
+  return decoded.ok() ? decoded->fingerprint().moves() : 0;
+}
+
+absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
+                                       ChangedWork changed_work) {
+  const absl::StatusOr<v1::Cursor> decoded = Decode(bytes);
+  if (!decoded.ok()) return decoded.status();
+  const v1::Cursor& cursor = *decoded;
   const v1::Fingerprint& found = cursor.fingerprint();
   const auto differs = [](absl::string_view what) {
     return absl::FailedPreconditionError(
@@ -242,6 +280,7 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   }
   ResumePoint point;
   point.step = cursor.step();
+  point.moves = found.moves();
   if (other_work) {
     point.notice = absl::StrCat("the work ops changed since the cursor was made: from step ",
                                 point.step, " on values differ from those of its stream");

@@ -21,6 +21,13 @@ inline constexpr size_t kMaxCursorBytes = 1024;
 // What a plan's cursors belong to. Errors: those of reading the files.
 absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan);
 
+// A hash of the part of it that decides which elements a step has, with whatever index files have; work ops are no part of it.
+uint64_t OrderKey(const v1::Fingerprint& fingerprint);
+
+// v1::Fingerprint::moves behind one more change of position, which stands in front of `step`. `order_key`: that of the stages from there on.
+uint64_t MovesBehind(uint64_t moves, uint64_t step, uint64_t order_key, uint64_t skip_steps,
+                     const Position* seek, const uint64_t* pass);
+
 // Writes the cursors of one stream.
 class CursorMaker {
  public:
@@ -37,11 +44,15 @@ class CursorMaker {
 struct ResumePoint {
   uint64_t step = 0;
   Position position;
+  uint64_t moves = 0;  // v1::Fingerprint::moves: of the run that made the cursor
   std::string notice;  // what the user should know, or ""
 };
 
-// Decodes a cursor and compares it with the plan. InvalidArgument for bytes that are no cursor; FailedPrecondition for one of
-// another stream, with what differs.
+// v1::Fingerprint::moves of a cursor; 0 for bytes that are none.
+uint64_t MovesOf(std::string_view cursor);
+
+// Decodes a cursor and compares it with the plan, but for `moves`, of which a plan knows nothing. InvalidArgument for bytes that are no
+// cursor; FailedPrecondition for one of another stream, with what differs.
 // With kAllow, other work ops are no other stream; the notice says so then. Ops that mean something else are one in any case.
 enum class ChangedWork : uint8_t { kRefuse, kAllow };
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,

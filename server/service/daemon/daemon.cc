@@ -339,6 +339,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   std::optional<StateKeeper> state_keeper;
   if (state != nullptr) state_keeper.emplace(loop, *state);
   PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  if (!table.status().ok()) return table.status();
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));

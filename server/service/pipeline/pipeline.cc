@@ -65,6 +65,7 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
                        "delete the pipeline and create it anew, to begin with the new meaning"));
     }
   }
+  timeline.BeginBehind(options.cursor, options.changed_work);
   std::shared_ptr<Pipeline> pipeline(
       new Pipeline(*std::move(checked), std::move(timeline), options, files));
   return Prepared{std::move(pipeline), std::move(indices)};
@@ -142,6 +143,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
+  options.high_water = high_water_;
   options.memory = std::make_shared<MemoryShare>(options_.memory, Limited(owner));
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
@@ -251,6 +253,8 @@ bool Pipeline::MayMove(const ring::Writer& writer, std::string_view group) const
 absl::StatusOr<Attached> Pipeline::Attach(const Newcomer& newcomer) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   absl::StatusOr<Attached> attached = Enter(newcomer);
+  // What stands in front of it was had, perhaps of another daemon or pipeline.
+  if (attached.ok()) high_water_->Raise(attached->handle.start_step);
   if (attached.ok() && newcomer.spec.mode == ring::GroupMode::kRank) KeepCompleteGroups();
   return attached;
 }
@@ -401,6 +405,7 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
     if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
     highest = std::max(highest, placed[i].position.step);
   }
+  for (const auto& [group, state] : splits) high_water_->Raise(state.next);
   absl::Status status;
   while (true) {
     // The lowest position from which a stream can be made; without any, the beginning.
@@ -448,6 +453,9 @@ std::vector<absl::StatusOr<Attached>> Pipeline::StartAgain(const std::vector<New
   KeepCompleteGroups();
   for (size_t i = 0; i < placed.size(); ++i) {
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
+  }
+  for (const absl::StatusOr<Attached>& result : results) {
+    if (result.ok()) high_water_->Raise(result->handle.start_step);
   }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());
@@ -498,6 +506,15 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   std::erase_if(replays_, [](const auto& replay) { return replay.first.expired(); });
 }
 
+void Pipeline::LeaveHighWater() {
+  if (const absl::Status written = high_water_->WriteLast(); !written.ok()) {
+    spdlog::warn(
+        "pipeline {}: what was handed out could not be written down: changes of the next daemon "
+        "begin behind what was reserved ({})",
+        name_, written.ToString());
+  }
+}
+
 void Pipeline::Close(const absl::Status& reason) {
   std::shared_ptr<Stream> stream;
   {
@@ -505,6 +522,7 @@ void Pipeline::Close(const absl::Status& reason) {
     closed_ = true;
     stream = shared_;
   }
+  high_water_->Close();
   // The reference stays: late consumers are told the reason.
   if (stream != nullptr) stream->Stop(reason);
   for (const ReplayStream& replay : Replays()) replay.stream->Stop(reason);

@@ -34,6 +34,7 @@
 #include "server/engine/plan/plan.h"
 #include "server/engine/run/executor.h"
 #include "server/service/pipeline/checked_pipeline.h"
+#include "server/service/state/high_water.h"
 #include "server/service/state/split_file.h"
 #include "server/service/state/timeline.h"
 #include "server/service/stream/memory_budget.h"
@@ -61,6 +62,8 @@ struct PipelineOptions {
   std::string cursor;  // "": at its beginning
   ChangedWork changed_work = ChangedWork::kRefuse;
   v1::WorkerDefaults defaults;
+  // How far it has been handed out; null: nobody wants to know when the daemon has ended.
+  std::shared_ptr<HighWater> high_water = nullptr;
   // Where its split groups are remembered; null: nowhere.
   std::shared_ptr<SplitFiles> split_files;
   // It was there before a restart: it begins when StartAgain() says who has come back.
@@ -206,6 +209,10 @@ class Pipeline {
 
   // Ends those of its streams in which a read takes longer than its deadline. To be called a few times in that time.
   void EndAtHungReads();
+  // As HighWater::Look().
+  void LookAtHighWater() { high_water_->Look(); }
+  // Leaves behind how far it has been handed out. REQUIRES: Close() has returned.
+  void LeaveHighWater();
 
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
@@ -225,6 +232,8 @@ class Pipeline {
         checked_(std::move(checked)),
         options_(WithoutCaller(options)),
         files_(files),
+        high_water_(options.high_water != nullptr ? options.high_water
+                                                  : HighWater::Create({.pipeline = name_})),
         timeline_(std::move(timeline)),
         workers_(checked_.workers),
         slots_(checked_.slots),
@@ -272,6 +281,8 @@ class Pipeline {
   // A step, or for `at_next_epoch` the epoch, at which the change may hold. REQUIRES: the streams of `held` are held.
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
                      v1::Change* change) const;
+  absl::Status PlaceAtEpoch(const RequestedChange& requested, const Timeline& timeline,
+                            const Held& held, v1::Change* change) const;
   // Takes the change back that waits. Under update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
   // Writes a timeline down and takes it. Aborted: it is not made of the one with that etag.
@@ -350,6 +361,7 @@ class Pipeline {
   const CheckedPipeline checked_;
   const PipelineOptions options_;
   FileSystem& files_;
+  const std::shared_ptr<HighWater> high_water_;
   const std::shared_ptr<std::atomic<uint64_t>> memory_bytes_ =
       std::make_shared<std::atomic<uint64_t>>(0);  // its own limit; 0: none
 

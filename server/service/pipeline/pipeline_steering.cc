@@ -374,8 +374,8 @@ absl::StatusOr<v1::Change> Pipeline::Withdraw(const RequestedChange& requested, 
           "no change waits: the epoch that the last one waited for is just being begun");
     }
   }
-  absl::StatusOr<v1::Change> change =
-      timeline.Withdraw(held.next(), requested.change.time_unix_ms());
+  absl::StatusOr<v1::Change> change = timeline.Withdraw(
+      std::max(held.next(), high_water_->first_free()), requested.change.time_unix_ms());
   if (!change.ok()) return change;
   // Before any step can be seen that it would have made.
   if (absl::Status status = Keep(etag, timeline, v1::Change()); !status.ok()) return status;
@@ -404,40 +404,64 @@ absl::Status Pipeline::Keep(const std::string& etag, Timeline timeline, const v1
   return absl::OkStatus();
 }
 
+absl::Status Pipeline::PlaceAtEpoch(const RequestedChange& requested, const Timeline& timeline,
+                                    const Held& held, v1::Change* change) const {
+  if (requested.step) {
+    return absl::InvalidArgumentError(
+        "a change holds from a step on, or from the next epoch on: found both");
+  }
+  const uint64_t known_from = std::max(timeline.last_step(), high_water_->first_free());
+  if (known_from > held.next()) {
+    return absl::FailedPreconditionError(
+        timeline.last_step() > held.next()
+            ? absl::StrCat("a change waits for step ", timeline.last_step(),
+                           ": what holds from an epoch on can be asked for when that step has been "
+                           "made")
+            : absl::StrCat(
+                  "steps in front of step ", known_from,
+                  " may have been taken already, and which epoch they reach is known when "
+                  "they have been made again: what holds from an epoch on can be asked for "
+                  "then; the next one is ",
+                  held.next()));
+  }
+  std::optional<uint64_t> pass = held.streams().front()->pass();
+  if (!pass) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("step ", timeline.last_step(),
+                     ", of the change before this one, has not been begun yet, so that its epoch "
+                     "is not known: "
+                     "try again when it has been made"));
+  }
+  // Those who catch up may be ahead.
+  for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));
+  change->set_epoch(*pass + 1);
+  change->set_step(0);
+  return absl::OkStatus();
+}
+
 absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& timeline,
                              const Held& held, v1::Change* change) const {
-  const uint64_t earliest = std::max(held.next(), timeline.last_step());
-  if (requested.at_next_epoch) {
-    if (requested.step) {
-      return absl::InvalidArgumentError(
-          "a change holds from a step on, or from the next epoch on: found both");
-    }
-    if (timeline.last_step() > held.next()) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "a change waits for step ", timeline.last_step(),
-          ": what holds from an epoch on can be asked for when that step has been made"));
-    }
-    std::optional<uint64_t> pass = held.streams().front()->pass();
-    if (!pass) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("step ", timeline.last_step(),
-                       ", of the change before this one, has not been begun yet, so that its epoch "
-                       "is not known: "
-                       "try again when it has been made"));
-    }
-    // Those who catch up may be ahead.
-    for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));
-    change->set_epoch(*pass + 1);
-    change->set_step(0);
-    return absl::OkStatus();
-  }
+  if (requested.at_next_epoch) return PlaceAtEpoch(requested, timeline, held, change);
+  const uint64_t next = std::max(held.next(), timeline.last_step());
+  // What has no effect on the bytes holds at once.
+  const uint64_t earliest =
+      ChangesBytes(*change) ? std::max(next, high_water_->first_free()) : next;
+  const std::string why =
+      earliest == next
+          ? ""
+          : absl::StrCat("steps in front of step ", earliest, " may have been taken already, ",
+                         earliest == high_water_->from_before()
+                             ? "before the daemon was started again"
+                             : "by those who were further on",
+                         ": the next that is made is ", held.next());
   if (requested.step && *requested.step < earliest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("step ", *requested.step,
-                     " is being made, or changed, already: the earliest is ", earliest));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "step ", *requested.step, " is being made, or changed, already: the earliest is ", earliest,
+        why.empty() ? "" : "; ", why));
   }
   // What waits for its epoch comes behind all others, at a step that is not known.
   change->set_step(timeline.is_waiting() ? earliest : requested.step.value_or(earliest));
+  if (!requested.step && !why.empty()) spdlog::info("pipeline {}: {}", name_, why);
   return absl::OkStatus();
 }
 

@@ -191,6 +191,12 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   const bool is_kept = journal_ != nullptr && life == Life::kKept;
   if (is_kept) {
     options.split_files = journal_->SplitFilesOf(spec.name(), /*empty=*/!options.returns);
+    HighWaterOptions high_water = journal_->HighWaterOf(spec.name(), /*is_new=*/!options.returns);
+    high_water.run_later = [writes = std::weak_ptr<TaskPool>(writes_)](std::function<void()> task) {
+      const std::shared_ptr<TaskPool> pool = writes.lock();
+      return pool != nullptr && pool->Run(std::move(task));
+    };
+    options.high_water = HighWater::Create(std::move(high_water));
     options.write_state = [this, name = spec.name(), cursor = options.cursor,
                            changed_work =
                                options.changed_work](const KeptState& state) -> absl::Status {
@@ -207,10 +213,13 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       may_have.ok() ? Pipeline::Create(spec, options, files_) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
-    absl::Status status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
-                                         options.state.history, /*paused=*/false,
-                                         /*slow_policies=*/{}, (*pipeline)->complete_groups(),
-                                         (*pipeline)->MeaningsOfPhases()});
+    // Before anybody can attach, and so have anything.
+    absl::Status status = options.high_water->WriteFirst();
+    if (status.ok()) {
+      status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
+                              options.state.history, /*paused=*/false, /*slow_policies=*/{},
+                              (*pipeline)->complete_groups(), (*pipeline)->MeaningsOfPhases()});
+    }
     if (!status.ok()) {
       pipeline = status;
       (void)journal_->Remove(spec.name());
@@ -379,7 +388,10 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
 }
 
 void PipelineTable::LookForHungReads() const {
-  for (const auto& pipeline : List()) pipeline->EndAtHungReads();
+  for (const auto& pipeline : List()) {
+    pipeline->EndAtHungReads();
+    pipeline->LookAtHighWater();
+  }
   leftovers_->Sweep();
 }
 
@@ -394,6 +406,8 @@ void PipelineTable::Close(const absl::Status& reason) {
     places_.clear();
   }
   for (const auto& pipeline : all) pipeline->Close(reason);
+  // A disk that hangs keeps nobody from being told.
+  for (const auto& pipeline : all) pipeline->LeaveHighWater();
 }
 
 }  // namespace penstock

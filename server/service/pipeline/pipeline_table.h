@@ -30,6 +30,7 @@
 #include "server/service/pipeline/death_notes.h"
 #include "server/service/pipeline/pipeline.h"
 #include "server/service/pipeline/work_memory.h"
+#include "server/service/socket/task_pool.h"
 #include "server/service/state/pipeline_journal.h"
 #include "server/service/stream/leftovers.h"
 #include "server/service/stream/within_deadline.h"
@@ -50,8 +51,15 @@ class PipelineTable {
 
   // `files` and `journal` must outlive the table; without a journal nothing comes back.
   PipelineTable(FileSystem& files, v1::WorkerDefaults defaults, PipelineJournal* journal = nullptr)
-      : files_(files), journal_(journal), events_(UnixMs), defaults_(std::move(defaults)) {}
+      : files_(files),
+        journal_(journal),
+        events_(UnixMs),
+        defaults_(std::move(defaults)),
+        writes_(journal != nullptr ? std::make_shared<TaskPool>(1) : nullptr) {}
   ~PipelineTable();
+
+  // Why no pipeline can be kept, if there is no thread for it.
+  absl::Status status() const { return writes_ == nullptr ? absl::OkStatus() : writes_->status(); }
 
   // What holds for pipelines that are created from now on.
   void SetDefaults(const v1::WorkerDefaults& defaults);
@@ -171,6 +179,8 @@ class PipelineTable {
   std::map<std::string, Place> places_;  // under mutex_
   uint64_t turn_ = 0;                    // under mutex_
   bool closed_ = false;                  // under mutex_
+  // Last: its tasks use what stands above. How far pipelines are handed out is written down there; null: nothing is kept.
+  const std::shared_ptr<TaskPool> writes_;
 };
 
 }  // namespace penstock

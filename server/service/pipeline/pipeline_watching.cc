@@ -174,6 +174,9 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
     TakeOlder(of_replay->oldest_read, &read);
     TakeOlder(of_replay->oldest_write, &write);
   }
+  if (const auto held_back_ns = high_water_->HeldBackNs())
+    TakeOlder(CallUnderWay{CallKind::kWrite, "writing", high_water_->path(), 0, *held_back_ns},
+              &write);
   if (read) *result.mutable_oldest_read() = ToProto(*read);
   if (write) *result.mutable_oldest_write() = ToProto(*write);
   const v1::PipelineSpec spec_now = LastSpec();

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "penstock/v1/state.pb.h"
+#include "server/service/state/high_water_file.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/text_proto.h"
 #include "spdlog/spdlog.h"
@@ -19,10 +20,18 @@ namespace {
 constexpr char kPipelineSuffix[] = ".pipeline";
 constexpr char kConsumersSuffix[] = ".consumers";
 constexpr char kOwnerSuffix[] = ".owner";
+constexpr char kHighWaterSuffix[] = ".high-water";
 
 bool IsAlive(int32_t pid) {
   // 0: the daemon does not see it (another pid namespace).
   return pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+absl::Status NotWritten(const absl::Status& status) {
+  return absl::Status(status.code(),
+                      absl::StrCat("the pipeline could not be written down, so that it would not "
+                                   "come back after a crash: ",
+                                   status.message()));
 }
 
 }  // namespace
@@ -51,10 +60,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
                             kept.SerializeAsString(), StateFolder::Durability::kPowerLoss);
   }
   if (status.ok()) return status;
-  return absl::Status(status.code(),
-                      absl::StrCat("the pipeline could not be written down, so that it would not "
-                                   "come back after a crash: ",
-                                   status.message()));
+  return NotWritten(status);
 }
 
 absl::Status PipelineJournal::Remove(const std::string& name) const {
@@ -64,6 +70,7 @@ absl::Status PipelineJournal::Remove(const std::string& name) const {
   // What is left of these belongs to no pipeline.
   (void)folder_->Remove(absl::StrCat(name, kConsumersSuffix));
   (void)folder_->Remove(absl::StrCat(name, kOwnerSuffix));
+  (void)folder_->Remove(absl::StrCat(name, kHighWaterSuffix));
   SplitFiles::Remove(*folder_, name);
   return absl::OkStatus();
 }
@@ -143,6 +150,41 @@ uid_t PipelineJournal::LoadOwner(const std::string& name) const {
   const absl::StatusOr<std::string> text = folder_->Read(absl::StrCat(name, kOwnerSuffix));
   uid_t uid = 0;
   return text.ok() && absl::SimpleAtoi(*text, &uid) ? uid : static_cast<uid_t>(-1);
+}
+
+HighWaterOptions PipelineJournal::HighWaterOf(const std::string& name, bool is_new) const {
+  const std::string file_name = absl::StrCat(name, kHighWaterSuffix);
+  // Written by one thread at a time.
+  auto file = std::make_shared<std::unique_ptr<HighWaterFile>>();
+  HighWaterOptions options;
+  options.pipeline = name;
+  options.path = folder_->PathOf(file_name);
+  if (is_new) {
+    options.limit = HighWater::kFirstLimit;
+  } else {
+    absl::StatusOr<std::unique_ptr<HighWaterFile>> opened =
+        HighWaterFile::Open(*folder_, file_name);
+    if (opened.ok()) {
+      *file = *std::move(opened);
+      options.limit = (*file)->step();
+      options.is_of_before = true;
+    } else {
+      spdlog::warn(
+          "pipeline {}: how far it was handed out is not known ({}): a change begins behind what "
+          "is "
+          "handed out from now on, and behind what those have had who come back with a cursor",
+          name, opened.status().ToString());
+    }
+  }
+  options.write = [this, file, file_name](uint64_t step) -> absl::Status {
+    if (*file != nullptr) return (*file)->Write(step);
+    absl::StatusOr<std::unique_ptr<HighWaterFile>> made =
+        HighWaterFile::Create(*folder_, file_name, step);
+    if (!made.ok()) return NotWritten(made.status());
+    *file = *std::move(made);
+    return absl::OkStatus();
+  };
+  return options;
 }
 
 std::shared_ptr<SplitFiles> PipelineJournal::SplitFilesOf(const std::string& name,

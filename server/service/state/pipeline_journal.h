@@ -4,6 +4,7 @@
 //   NAME.pipeline    a KeptPipeline
 //   NAME.consumers   a line for each consumer that goes on: its identity and its process
 //   NAME.split-N     the split groups (split_file.h)
+//   NAME.high-water  how far it has been handed out (high_water_file.h)
 //
 // Threads:  safe from any thread for different pipelines.
 // Owns:     the folder.
@@ -27,6 +28,7 @@
 #include "penstock/v1/steering.pb.h"
 #include "ring/consumer_spec.h"
 #include "server/engine/plan/cursor.h"
+#include "server/service/state/high_water.h"
 #include "server/service/state/split_file.h"
 #include "server/service/state/state_folder.h"
 
@@ -69,6 +71,9 @@ class PipelineJournal {
   // The user whom a pipeline's memory is charged to; -1: nobody.
   void PutOwner(const std::string& name, uid_t uid) const;
   uid_t LoadOwner(const std::string& name) const;
+
+  // How far the pipeline may have been handed out, and where that is written down; `is_new`: not yet at all. The journal must outlive it.
+  HighWaterOptions HighWaterOf(const std::string& name, bool is_new) const;
 
   // `empty`: what there was is forgotten. The journal must outlive it.
   std::shared_ptr<SplitFiles> SplitFilesOf(const std::string& name, bool empty) const;

@@ -199,6 +199,10 @@ absl::Status StateFolder::Remove(const std::string& name) const {
   return Has(name) ? status : absl::OkStatus();
 }
 
+absl::Status StateFolder::Sync() const {
+  return fsync(folder_.get()) == 0 ? absl::OkStatus() : ErrorOf("cannot write to the disk", path_);
+}
+
 std::vector<std::string> StateFolder::List(std::string_view suffix) const {
   std::vector<std::string> names;
   std::error_code error;

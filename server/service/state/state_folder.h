@@ -42,6 +42,8 @@ class StateFolder {
   bool Has(const std::string& name) const;
   // An error where it is still there.
   absl::Status Remove(const std::string& name) const;
+  // What was made or removed in it is on the disk when this returns.
+  absl::Status Sync() const;
   // The names that end with `suffix`, in their order.
   std::vector<std::string> List(std::string_view suffix) const;
   // Puts a file that is of no use aside, under another name.

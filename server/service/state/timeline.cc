@@ -13,8 +13,21 @@
 namespace penstock {
 namespace {
 
-bool SameFingerprint(const v1::Fingerprint& a, const v1::Fingerprint& b) {
+// Whether both are of the same stages and files.
+bool SamePlan(v1::Fingerprint a, v1::Fingerprint b) {
+  a.clear_moves();
+  b.clear_moves();
   return a.SerializeAsString() == b.SerializeAsString();
+}
+
+// What a phase does to the elements of its steps, for an error.
+std::string DescribeMove(const Phase& phase) {
+  const std::string from = absl::StrCat(" from step ", phase.first_step, " on");
+  if (phase.pass) return absl::StrCat("epoch ", *phase.pass, " with other stages", from);
+  if (phase.seek && phase.skip_steps == 0) return absl::StrCat("another position", from);
+  if (phase.skip_steps > 0)
+    return absl::StrCat(phase.skip_steps, " steps left out in front of step ", phase.first_step);
+  return absl::StrCat("another batch size, or other weights,", from);
 }
 
 bool HaveSameFiles(const v1::Fingerprint& a, const v1::Fingerprint& b) {
@@ -58,6 +71,25 @@ absl::Status CheckEpochChange(const v1::Change& change) {
 std::string FromWhere(const v1::Change& change) {
   return change.step() == 0 && change.has_epoch() ? absl::StrCat("epoch ", change.epoch())
                                                   : absl::StrCat("step ", change.step());
+}
+
+bool Phase::IsMove() const {
+  return skip_steps > 0 || seek || pass || (order_before && OrderKey(fingerprint) != *order_before);
+}
+
+void Phase::BeginAt(uint64_t step, const Phase& last) {
+  first_step = step;
+  if (step > last.first_step) {
+    moves_before = last.fingerprint.moves();
+    order_before = OrderKey(last.fingerprint);
+  } else {
+    moves_before = last.moves_before;
+    order_before = last.order_before;
+  }
+  fingerprint.set_moves(IsMove()
+                            ? MovesBehind(moves_before, step, OrderKey(fingerprint), skip_steps,
+                                          seek ? &*seek : nullptr, pass ? &*pass : nullptr)
+                            : moves_before);
 }
 
 Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint) {
@@ -141,15 +173,14 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
     phase.seek.reset();
     phase.pass.reset();
   }
-  phase.first_step = waits ? kUnknownStep : change.step();
   if (change.has_epoch()) {
     if (absl::Status status = CheckHasPass(*next.plan, change.epoch()); !status.ok()) return status;
     phase.pass = change.epoch();
   }
   if (change.has_seek_cursor()) {
-    absl::StatusOr<ResumePoint> point = Read(change.seek_cursor());
-    if (!point.ok()) return point.status();
-    phase.seek = std::move(point->position);
+    absl::StatusOr<Position> position = ReadSeek(change.seek_cursor());
+    if (!position.ok()) return position.status();
+    phase.seek = *std::move(position);
     phase.pass.reset();
     phase.skip_steps = 0;
   }
@@ -158,6 +189,11 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
   if (next.plan != nullptr) {
     phase.plan = std::move(next.plan);
     phase.fingerprint = std::move(next.fingerprint);
+  }
+  if (waits) {
+    phase.first_step = kUnknownStep;
+  } else {
+    phase.BeginAt(change.step(), last());
   }
   history_.push_back(change);
   phases_.push_back(std::move(phase));
@@ -201,7 +237,7 @@ absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_m
 }
 
 void Timeline::BeginWaiting(uint64_t step) {
-  phases_.back().first_step = step;
+  phases_.back().BeginAt(step, known());
   history_.back().set_step(step);
 }
 
@@ -267,6 +303,23 @@ absl::Status Timeline::CheckMeaningsOfPhases(const std::vector<v1::Meanings>& ke
   return absl::OkStatus();
 }
 
+void Timeline::SetFirstMoves(uint64_t moves) {
+  phases_.front().moves_before = moves;
+  phases_.front().fingerprint.set_moves(moves);
+  for (size_t i = 1; i < phases_.size(); ++i) {
+    if (phases_[i].first_step != kUnknownStep)
+      phases_[i].BeginAt(phases_[i].first_step, phases_[i - 1]);
+  }
+}
+
+void Timeline::BeginBehind(const std::string& cursor, ChangedWork changed_work) {
+  const uint64_t moves = MovesOf(cursor);
+  if (moves == 0 || Read(cursor, changed_work).ok()) return;
+  SetFirstMoves(moves);
+  // Changes of this history in front of the cursor are other ones.
+  if (!Read(cursor, changed_work).ok()) SetFirstMoves(0);
+}
+
 absl::StatusOr<ResumePoint> Timeline::Read(const std::string& cursor,
                                            ChangedWork changed_work) const {
   if (cursor.empty()) return ResumePoint();
@@ -283,12 +336,67 @@ absl::StatusOr<ResumePoint> Timeline::Read(const std::string& cursor,
     }
     is_known = true;
     // It belongs to the phase that made the step in front of it.
-    const std::vector<Phase> made = From(point->step > 0 ? point->step - 1 : 0);
-    if (!is_steered() || SameFingerprint(made.front().fingerprint, phase->fingerprint))
-      return point;
-    status = absl::FailedPreconditionError(
-        absl::StrCat("the cursor belongs to a run with another history: that of step ", point->step,
-                     " was made by what this one has at other steps"));
+    const Phase made = From(point->step > 0 ? point->step - 1 : 0).front();
+    if (is_steered() && !SamePlan(made.fingerprint, phase->fingerprint)) {
+      status = absl::FailedPreconditionError(
+          absl::StrCat("the cursor belongs to a run with another history: that of step ",
+                       point->step, " was made by what this one has at other steps"));
+      continue;
+    }
+    if (made.fingerprint.moves() == point->moves) return point;
+    status = OtherMoves(*point, made.fingerprint.moves());
+  }
+  return status;
+}
+
+absl::Status Timeline::OtherMoves(const ResumePoint& point, uint64_t moves) const {
+  constexpr int kMostNamed = 4;
+  const std::string where = absl::StrCat(" in front of step ", point.step);
+  std::string ours;
+  int named = 0;
+  for (size_t i = 0; i < phases_.size(); ++i) {
+    const bool has_steps =
+        i + 1 == phases_.size() || phases_[i + 1].first_step > phases_[i].first_step;
+    if (phases_[i].first_step >= point.step || !has_steps || !phases_[i].IsMove()) continue;
+    if (++named <= kMostNamed)
+      absl::StrAppend(&ours, named > 1 ? ", " : "", DescribeMove(phases_[i]));
+  }
+  if (named > kMostNamed) absl::StrAppend(&ours, ", and ", named - kMostNamed, " more");
+  std::string text = "the cursor belongs to a run with another history: ";
+  if (point.moves == 0) {
+    absl::StrAppend(&text, "it had no change of position", where, ", this pipeline has ",
+                    ours.empty() ? "those of the cursor that it began with" : ours);
+  } else if (moves == 0) {
+    absl::StrAppend(&text, "it had changes of position", where,
+                    " (steps left out, a seek, another batch size, other weights, another epoch), "
+                    "this pipeline has none");
+  } else {
+    absl::StrAppend(&text, "its changes of position", where, " are not those of this pipeline",
+                    ours.empty() ? "" : absl::StrCat(", which are ", ours));
+  }
+  absl::StrAppend(
+      &text,
+      "; other elements would follow. A pipeline that is created from this cursor "
+      "(create --resume), or with that run's history (create --history), goes on with it");
+  return absl::FailedPreconditionError(text);
+}
+
+absl::StatusOr<Position> Timeline::ReadSeek(const std::string& cursor) const {
+  if (cursor.empty()) return Position();
+  absl::Status status;
+  bool is_of_this_epoch = true;
+  for (auto phase = phases_.rbegin(); phase != phases_.rend(); ++phase) {
+    absl::StatusOr<ResumePoint> point = ReadCursor(cursor, phase->fingerprint);
+    if (point.ok() && is_of_this_epoch) return std::move(point->position);
+    if (point.ok()) {
+      return absl::FailedPreconditionError(
+          "the cursor belongs to an epoch with other stages, and no position of theirs is one of "
+          "those that the pipeline has now; a pipeline that is created from it (create --resume), "
+          "with the spec of that epoch, goes on behind it");
+    }
+    if (status.ok()) status = point.status();
+    // What came before had other stages, whose counters mean something else.
+    if (phase->pass) is_of_this_epoch = false;
   }
   return status;
 }

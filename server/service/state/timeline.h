@@ -36,10 +36,18 @@ std::string FromWhere(const v1::Change& change);
 struct Phase {
   uint64_t first_step = 0;
   std::shared_ptr<const Plan> plan;
-  v1::Fingerprint fingerprint;
-  uint64_t skip_steps = 0;       // left out in front of its first step
+  v1::Fingerprint fingerprint;  // of its cursors, with the changes of position up to its first step
+  uint64_t skip_steps = 0;      // left out in front of its first step
   std::optional<Position> seek;  // where it begins, if not where the one before it ended
   std::optional<uint64_t> pass;  // of the outermost `repeat`: it begins with that one
+  // Of the last phase that has steps in front of its first one: the changes of position, and the OrderKey(), if there is such a phase.
+  uint64_t moves_before = 0;
+  std::optional<uint64_t> order_before = std::nullopt;
+
+  // It begins at that step, behind `last`, which has no step of its own where it begins there too.
+  void BeginAt(uint64_t step, const Phase& last);
+  // Whether its steps have other elements than they would have had without it.
+  bool IsMove() const;
 };
 
 class Timeline {
@@ -94,7 +102,11 @@ class Timeline {
   // Whether some change has an effect on the bytes.
   bool is_steered() const { return phases_.size() > 1; }
 
-  // The position that a cursor of one of the phases stands for; of the beginning for "".
+  // The pipeline begins behind this cursor, and so may those changes of position that its run had had, if the history has none there.
+  void BeginBehind(const std::string& cursor, ChangedWork changed_work);
+
+  // The position that a cursor of one of the phases stands for; of the beginning for "". FailedPrecondition for one of a run whose steps in
+  // front of it had other elements.
   absl::StatusOr<ResumePoint> Read(const std::string& cursor,
                                    ChangedWork changed_work = ChangedWork::kRefuse) const;
   // Those that make the steps from `step` on; the first has begun already if its first step is lower.
@@ -103,6 +115,12 @@ class Timeline {
  private:
   // That of the last change in front of the history's `index`-th that was not withdrawn; 0 without any.
   uint64_t last_step_before(size_t index) const;
+  // The position of a cursor that somebody seeks: that of any run with the stages of this epoch, whatever came before.
+  absl::StatusOr<Position> ReadSeek(const std::string& cursor) const;
+  // `moves`: those that the pipeline begins behind.
+  void SetFirstMoves(uint64_t moves);
+  // What differs where the cursor's run had other changes of position in front of its step.
+  absl::Status OtherMoves(const ResumePoint& point, uint64_t moves) const;
 
   std::vector<Phase> phases_;
   std::vector<v1::Change> history_;

@@ -79,13 +79,28 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);
   if (status.code != ring::Code::kOk) return FromRing(status);
-  return std::unique_ptr<RingSink>(
-      new RingSink(std::move(writer), pipeline, static_cast<int>(tensors.size())));
+  return std::unique_ptr<RingSink>(new RingSink(std::move(writer), pipeline,
+                                                static_cast<int>(tensors.size()), asked.first_step,
+                                                std::move(asked.high_water)));
+}
+
+bool RingSink::MayClaimNext() {
+  if (high_water_ == nullptr || may_claim_next_) return true;
+  may_claim_next_ = high_water_->MayClaim(next_.load(std::memory_order_relaxed));
+  if (!may_claim_next_) {
+    is_held_back_.store(true);
+  } else if (is_held_back_.load(std::memory_order_relaxed)) {
+    is_held_back_.store(false);
+  }
+  return may_claim_next_;
 }
 
 bool RingSink::TryClaim(ClaimedSlot* slot) {
+  if (!MayClaimNext()) return false;
   slot->slot = writer_->TryClaim();
   if (slot->slot < 0) return false;
+  next_.fetch_add(1, std::memory_order_relaxed);
+  may_claim_next_ = false;
   slot->tensors.resize(num_tensors_);
   for (int i = 0; i < num_tensors_; ++i) slot->tensors[i] = writer_->tensor(slot->slot, i);
   slot->variable_bytes = writer_->variable_bytes();
@@ -109,6 +124,8 @@ void RingSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
     }
   }
   publish.extents = extents_;
+  // Before anybody can have it.
+  if (high_water_ != nullptr) high_water_->Published(info.step + 1);
   writer_->Publish(slot.slot, publish);
 }
 
@@ -130,10 +147,18 @@ void RingSink::Close(const absl::Status& status) {
 }
 
 void RingSink::WaitForSlot(absl::Duration timeout) {
+  if (is_held_back_.load()) {
+    writer_->Rest();
+    high_water_->WaitToClaim(next_.load(std::memory_order_relaxed), timeout);
+    return;
+  }
   writer_->WaitForRelease(absl::ToInt64Nanoseconds(timeout));
 }
 
-void RingSink::Interrupt() { writer_->Interrupt(); }
+void RingSink::Interrupt() {
+  writer_->Interrupt();
+  if (is_held_back_.load()) high_water_->Wake();
+}
 
 std::optional<absl::Status> RingSink::outcome() const {
   std::lock_guard<std::mutex> lock(mutex_);

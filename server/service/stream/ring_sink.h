@@ -4,6 +4,7 @@
 // Owns:     the ring's writer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "ring/writer.h"
 #include "server/engine/run/step_count.h"
 #include "server/engine/tensor/batch_sink.h"
+#include "server/service/state/high_water.h"
 
 namespace penstock {
 
@@ -45,6 +47,8 @@ struct RingSinkOptions {
   // As those of ring::SegmentOptions.
   std::function<ring::Status(uint64_t bytes)> reserve = nullptr;
   int numa_node = kNoNumaNode;
+  // Which steps may be claimed; null: all.
+  std::shared_ptr<HighWater> high_water = nullptr;
 };
 
 class RingSink : public BatchSink {
@@ -75,13 +79,24 @@ class RingSink : public BatchSink {
   const ring::Writer& writer() const { return *writer_; }
 
  private:
-  RingSink(std::unique_ptr<ring::Writer> writer, std::string pipeline, int num_tensors)
-      : writer_(std::move(writer)), pipeline_(std::move(pipeline)), num_tensors_(num_tensors) {}
+  RingSink(std::unique_ptr<ring::Writer> writer, std::string pipeline, int num_tensors,
+           uint64_t first_step, std::shared_ptr<HighWater> high_water)
+      : writer_(std::move(writer)),
+        pipeline_(std::move(pipeline)),
+        num_tensors_(num_tensors),
+        high_water_(std::move(high_water)),
+        next_(first_step) {}
+  // Whether the next step may be claimed; asked once for each.
+  bool MayClaimNext();
 
   const std::unique_ptr<ring::Writer> writer_;
   const std::string pipeline_;
   const int num_tensors_;
-  std::vector<ring::TensorExtent> extents_;  // the producer's, in Publish()
+  const std::shared_ptr<HighWater> high_water_;  // may be null
+  std::atomic<uint64_t> next_;                   // the step that is claimed next; the producer's
+  bool may_claim_next_ = false;                  // the producer's
+  std::atomic<bool> is_held_back_{false};        // it may not be claimed yet
+  std::vector<ring::TensorExtent> extents_;      // the producer's, in Publish()
   mutable std::mutex mutex_;
   std::optional<absl::Status> outcome_;  // under mutex_
 };

@@ -86,7 +86,8 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
                         .split_log = options.split_log.get(),
                         .slots_grow = !first.spec().ring().has_device(),
                         .reserve = std::move(reserve),
-                        .numa_node = placement->ring_node()});
+                        .numa_node = placement->ring_node(),
+                        .high_water = options.high_water});
   if (!sink.ok()) return sink.status();
   placement->LookAtRing((*sink)->writer());
   std::shared_ptr<Stream> stream(new Stream(*std::move(sink), std::move(placement), options));
@@ -234,7 +235,7 @@ void Stream::TellEpoch() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep) return;
     step = executor_->limit();
-    phases_[1].first_step = step;
+    phases_[1].BeginAt(step, phases_[0]);
   }
   // Without a lock: whoever is told takes some of its own.
   if (epoch_begins_ != nullptr) epoch_begins_(step);

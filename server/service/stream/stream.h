@@ -32,6 +32,7 @@
 #include "server/engine/plan/plan.h"
 #include "server/engine/read/damage_log.h"
 #include "server/engine/run/executor.h"
+#include "server/service/state/high_water.h"
 #include "server/service/state/timeline.h"
 #include "server/service/stream/memory_budget.h"
 #include "server/service/stream/placement.h"
@@ -53,6 +54,7 @@ struct StreamOptions {
   std::string start_cursor;                   // of that position, if it is known
   std::shared_ptr<ring::SplitLog> split_log;  // may be null
   std::shared_ptr<MemoryShare> memory;  // what its ring takes is taken from there; may be null
+  std::shared_ptr<HighWater> high_water = nullptr;       // which steps it may make; null: all
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;    // as ExecutorOptions has it
   std::shared_ptr<SharedMaps> maps = nullptr;            // likewise
   std::shared_ptr<MemoryAccount> work_memory = nullptr;  // as ExecutorOptions::memory

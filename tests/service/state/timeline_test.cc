@@ -251,6 +251,173 @@ TEST_CASE("a cursor is taken where its plan made the step in front of it") {
   }
 }
 
+std::string CursorOf(const Phase& phase, uint64_t step, const Position& position = Position()) {
+  return *CursorMaker(phase.fingerprint).Make(step, position);
+}
+
+std::string Refusal(const Timeline& timeline, const std::string& cursor) {
+  const absl::Status refused = timeline.Read(cursor).status();
+  CHECK(absl::IsFailedPrecondition(refused));
+  return std::string(refused.message());
+}
+
+TEST_CASE("a cursor of a run without the changes of position in front of it is refused") {
+  Timeline timeline = Made();
+  const Timeline plain = Made();
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  // What stands in front of the change is common to both, and the step that ends there.
+  for (const uint64_t step : {1, 19, 20}) {
+    const std::string cursor = CursorOf(plain.first(), step);
+    CHECK(timeline.Read(cursor).ok());
+    CHECK(plain.Read(CursorOf(timeline.From(step - 1)[0], step)).ok());
+    CHECK(CursorOf(timeline.From(step - 1)[0], step) == cursor);
+  }
+  CHECK_THAT(
+      Refusal(timeline, CursorOf(plain.first(), 21)),
+      Catch::Contains("it had no change of position in front of step 21, this pipeline has 2 "
+                      "steps left out in front of step 20"));
+  const std::string behind = CursorOf(timeline.last(), 21);
+  CHECK(timeline.Read(behind).ok());
+  CHECK_THAT(Refusal(plain, behind),
+             Catch::Contains("it had changes of position in front of step 21") &&
+                 Catch::Contains("this pipeline has none"));
+  CHECK(behind.size() <= CursorOf(plain.first(), 21).size() + 9);
+
+  Timeline other = Made();
+  REQUIRE(Add(other, SkipAt(21)).ok());
+  CHECK_THAT(Refusal(other, CursorOf(timeline.last(), 30)),
+             Catch::Contains("its changes of position in front of step 30 are not those of this "
+                             "pipeline, which are 2 steps left out in front of step 21"));
+}
+
+TEST_CASE("cursors are known by what the changes do, and not by how they were asked for") {
+  const Timeline plain = Made();
+  Timeline twice = Made(), once = Made(), told = Made();
+  REQUIRE(Add(twice, SkipAt(20)).ok());
+  REQUIRE(Add(twice, SkipAt(20)).ok());
+  REQUIRE(Add(twice, Workers(25, 3)).ok());
+  v1::Change skip = SkipAt(20);
+  skip.set_skip_steps(4);
+  REQUIRE(Add(once, skip).ok());
+  CHECK(twice.Read(CursorOf(once.last(), 30)).ok());
+  for (const v1::Change& change : twice.history()) REQUIRE(Add(told, change).ok());
+  CHECK(told.Read(CursorOf(twice.last(), 30)).ok());
+
+  // Another batch size is a change of position; one that holds from the first step on is the spec itself.
+  const auto smaller = [](uint64_t step) {
+    v1::Change change;
+    change.set_step(step);
+    v1::Stage* stage = change.add_stage();
+    *stage = Made().first().plan->spec().stage(2);
+    stage->mutable_batch()->set_batch_size(4);
+    return change;
+  };
+  Timeline at_20 = Made(), at_21 = Made(), at_0 = Made();
+  v1::PipelineSpec spec = Made().first().plan->spec();
+  spec.mutable_stage(2)->mutable_batch()->set_batch_size(4);
+  const auto plan = *MakePlan(spec, LocalFileSystem());
+  const Timeline small(plan, *FingerprintOf(*plan));
+  for (auto& [timeline, step] :
+       {std::pair<Timeline&, uint64_t>{at_20, 20}, {at_21, 21}, {at_0, 0}}) {
+    const absl::Status added = Add(timeline, smaller(step));
+    INFO(added.ToString());
+    REQUIRE(added.ok());
+  }
+  CHECK_THAT(Refusal(at_21, CursorOf(at_20.last(), 30)), Catch::Contains("another batch size"));
+  CHECK(small.Read(CursorOf(at_0.last(), 30)).ok());
+  CHECK(at_0.Read(CursorOf(small.first(), 30)).ok());
+}
+
+TEST_CASE("other work is no change of position") {
+  v1::PipelineSpec spec;
+  REQUIRE(
+      ParseTextProto("name: 'p' stage { range { stop: 900 } } stage { map { constant { name: 'K' "
+                     "value: 1 } out: 'x = value * K' } } stage { batch { batch_size: 2 } }",
+                     "spec", &spec)
+          .ok());
+  const auto plan = *MakePlan(spec, LocalFileSystem());
+  const Timeline plain(plan, *FingerprintOf(*plan));
+  Timeline there_and_back = plain;
+  for (const int value : {2, 1}) {
+    v1::Change change;
+    change.set_step(10 * static_cast<uint64_t>(value == 2 ? 1 : 2));
+    *change.add_stage() = plan->spec().stage(1);
+    change.mutable_stage(0)->mutable_map()->mutable_constant(0)->set_value(0, value);
+    REQUIRE(Add(there_and_back, change).ok());
+  }
+  CHECK(there_and_back.Read(CursorOf(plain.first(), 30)).ok());
+  CHECK_THAT(Refusal(there_and_back, CursorOf(plain.first(), 15)),
+             Catch::Contains("was made by what this one has at other steps"));
+}
+
+TEST_CASE("a pipeline that begins behind a cursor goes on with its run's changes of position") {
+  Timeline run = Made();
+  REQUIRE(Add(run, SkipAt(20)).ok());
+  const std::string start = CursorOf(run.last(), 30);
+  Timeline behind = Made();
+  behind.BeginBehind(start, ChangedWork::kRefuse);
+  CHECK(behind.Read(start).ok());
+  CHECK(behind.Read(CursorOf(run.last(), 31)).ok());
+  // It has nothing to do with a run that was not changed.
+  CHECK_THAT(Refusal(behind, CursorOf(Made().first(), 31)),
+             Catch::Contains("this pipeline has those of the cursor that it began with"));
+  // Changes that follow are told from those.
+  REQUIRE(Add(behind, SkipAt(40)).ok());
+  CHECK(behind.Read(start).ok());
+  REQUIRE(Add(run, SkipAt(40)).ok());
+  CHECK(behind.Read(CursorOf(run.last(), 41)).ok());
+
+  // With the run's history it is the run's pipeline.
+  Timeline with_history = Made();
+  for (const v1::Change& change : run.history()) REQUIRE(Add(with_history, change).ok());
+  with_history.BeginBehind(start, ChangedWork::kRefuse);
+  CHECK(with_history.Read(CursorOf(Made().first(), 20)).ok());
+  CHECK(with_history.Read(CursorOf(run.last(), 41)).ok());
+  // Another history in front of the cursor is another run's.
+  Timeline other = Made();
+  REQUIRE(Add(other, SkipAt(25)).ok());
+  other.BeginBehind(start, ChangedWork::kRefuse);
+  CHECK_FALSE(other.Read(start).ok());
+}
+
+TEST_CASE("one seeks to any position of the same stages, and to none of an earlier epoch's") {
+  Timeline timeline = Made();
+  const std::string plain = CursorOf(timeline.first(), 30, Position({30, 1}));
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  v1::Change seek;
+  seek.set_step(40);
+  seek.set_seek_cursor(plain);
+  REQUIRE(Add(timeline, seek).ok());
+  CHECK(timeline.last().seek->counters() == std::vector<uint64_t>{30, 1});
+  CHECK(timeline.Read(CursorOf(timeline.last(), 41)).ok());
+  CHECK_FALSE(timeline.Read(plain).ok());
+
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  timeline.BeginWaiting(60);
+  seek.set_step(70);
+  const absl::Status refused = Add(timeline, seek);
+  CHECK(absl::IsFailedPrecondition(refused));
+  CHECK_THAT(std::string(refused.message()), Catch::Contains("an epoch with other stages"));
+  seek.set_seek_cursor(CursorOf(timeline.last(), 65));
+  CHECK(Add(timeline, seek).ok());
+  // A history that is told again knows the same cursors.
+  Timeline again = Made();
+  for (const v1::Change& change : timeline.history()) REQUIRE(Add(again, change).ok());
+  CHECK(again.Read(CursorOf(timeline.last(), 80)).ok());
+  CHECK(again.Read(CursorOf(timeline.From(65)[0], 66)).ok());
+}
+
+TEST_CASE("a phase that waited for its epoch has the same cursors in a stream and in the history") {
+  Timeline timeline = Made();
+  REQUIRE(Add(timeline, SkipAt(20)).ok());
+  REQUIRE(Add(timeline, AtEpoch(4, 0)).ok());
+  std::vector<Phase> phases = timeline.From(30);
+  REQUIRE(phases.size() == 2);
+  phases[1].BeginAt(52, phases[0]);
+  timeline.BeginWaiting(52);
+  CHECK(timeline.Read(CursorOf(phases[1], 53)).ok());
+}
+
 TEST_CASE("a cursor of other work is taken when that is allowed") {
   const auto made = [](const std::string& out) {
     v1::PipelineSpec spec;
