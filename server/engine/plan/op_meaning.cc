@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/spec/stage_message.h"
+#include "server/engine/spec/stages.h"
 
 namespace penstock {
 namespace {

@@ -31,14 +31,14 @@ enum class Given {
   kFirstOnes  // the first of them, and no others
 };
 
-// Options are named by the numbers of their fields (v1::Take::kCountFieldNumber). 0, or an empty list: the op has none such.
 // What an op means (engine/plan/op_meaning.h).
 struct OpMeaning {
   int number = 1;
   // What the newest number has changed, as a sentence without its end: "a list of files keeps its order".
   std::string change = {};
-}
+};
 
+// Options are named by the numbers of their fields (v1::Take::kCountFieldNumber). 0, or an empty list: the op has none such.
 struct OpTraits {
   OpPlace place = OpPlace::kInside;
   Given gives = Given::kOthers;
