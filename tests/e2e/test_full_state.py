@@ -84,7 +84,7 @@ def test_fault_30_a_change_that_a_full_disk_cannot_keep_is_none(disk, remote, co
     assert disk.names() == kept
 
 
-def test_fault_30_a_full_disk_holds_up_nobody_and_a_successor_knows_what_was_taken(disk, remote):
+def test_faults_30_and_49_a_full_disk_holds_up_nobody_and_a_successor_knows_what_was_taken(disk, remote):
     loader = penstock.attach("counter", disk.daemon.socket, timeout=60)
     disk.fill()
     taken = 3 * 4096  # what was reserved at first is not enough

@@ -288,8 +288,6 @@ std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
   return *std::move(notes);
 }
 
-// Null where the daemon forgets.
-absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options) {
 // Null where the daemon forgets. `state`: the journal's.
 absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions& options,
                                                              const StateFolder** state) {

@@ -1,5 +1,5 @@
 // Reads whose bytes another machine has: nobody waits for them in a worker, and they come back in
-// whatever order they arrive.
+// whatever order they arrive, or never (fault 28).
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>

@@ -254,7 +254,7 @@ TEST_CASE("Of many files those that were opened last are kept open, and all can 
   CHECK(files.num_open() == 0);
 }
 
-TEST_CASE("All tables together keep as many files open as the process may") {
+TEST_CASE("Fault 60: all tables together keep as many files open as the process may") {
   const test::ScratchFolder folder;
   const Manifest manifest = ManyFiles(folder, 200);
   CountedFiles files;

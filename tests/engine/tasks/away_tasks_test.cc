@@ -1,4 +1,4 @@
-// Tasks that others end, and errands: who is told what, and when.
+// Tasks that others end, or never do (fault 28), and errands: who is told what, and when.
 #include "server/engine/tasks/away_tasks.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The daemon's memory: what is written is read back, and what is not whole is noticed.
+// The daemon's memory: what is written is read back, what is not whole is noticed, and what was removed is made again (fault 50).
 #include "server/service/state/state_folder.h"
 
 #include <sys/stat.h>

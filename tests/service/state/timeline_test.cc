@@ -1,4 +1,4 @@
-// Changes that wait for their epoch, in a history.
+// Changes that wait for their epoch, in a history; and what a daemon takes that is started again with one (fault 49).
 
 #include "server/service/state/timeline.h"
 
