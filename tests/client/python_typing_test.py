@@ -23,7 +23,7 @@ def test_what_a_module_takes_from_another_one_is_exported(module):
     exported = set(module.__all__)
     assert len(exported) == len(module.__all__) and all(hasattr(module, name) for name in exported)
     # What has another name in public, or none.
-    inner = {"Dataset", "DecodeWav", "Stage", "counted_from_last", "example_stage", "sequence_example_stage", "sizes_of", "to_integer", "user_line"}
+    inner = {"Dataset", "DecodeWav", "Stage", "Trait", "declare", "counted_from_last", "example_stage", "sequence_example_stage", "sizes_of", "to_integer", "user_line"}
     assert defined - exported <= inner
 
 

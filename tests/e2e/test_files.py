@@ -113,7 +113,7 @@ def test_whole_files_count_as_read(daemon, tmp_path):
     spec.write_text('name: "whole" stage { files { files: "whole/*" } } stage { repeat {} } stage { batch { batch_size: 4 } }')
     assert command("create", spec).code == 0
     # Three slots and what is ahead of them are filled without a consumer.
-    eventually(lambda: re.search(r'"bytesRead": ?"?[1-9]\d{5}', command("top", "whole", "--json", "--count", "1").out))
+    eventually(lambda: re.search(r'"bytes_read": ?"?[1-9]\d{5}', command("top", "whole", "--json", "--count", "1").out))
 
 
 @pytest.mark.parametrize("words", [("where", "--step", "0", "--row", "0"), ("when", "--file", "lines", "--offset", "0"), ("run", "--step", "0")])

@@ -15,10 +15,10 @@ from penstock._trace import Tensor, TraceError, call
 _PATHS = "a path, a glob, or a list of them"
 
 
-declare("tfrecord", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
-declare("text_line", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
-declare("fixed_length_record", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
-declare("csv", Trait.READS_PATH | Trait.GIVES_NO_PATHS)
+declare("tfrecord", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
+declare("text_line", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
+declare("fixed_length_record", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
+declare("csv", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("files", Trait.GIVES_NO_PATHS)
 
 

@@ -163,7 +163,7 @@ class _Share:
         name = "\0" + self.folder
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            guard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            guard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             try:
                 guard.bind(name)
                 guard.listen()
@@ -200,7 +200,8 @@ def _user_at(name):
     import socket
     import struct
 
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as asking:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.setblocking(False)
         try:
             asking.connect(name)
         except BlockingIOError:

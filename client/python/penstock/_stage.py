@@ -1,6 +1,8 @@
 """One stage of a spec, with the line of the user's code that made it."""
 
 import enum
+import functools
+import operator
 import os
 import re
 import sys
@@ -206,9 +208,9 @@ class Trait(enum.Flag):
 _traits = {}
 
 
-def declare(op, traits):
+def declare(op, *traits):
     """Says what an op is like; without it, it is nothing of that."""
-    _traits[op] = traits
+    _traits[op] = functools.reduce(operator.or_, traits)
 
 
 class Stage:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 
-declare("map", Trait.ROW_BY_ROW | Trait.ONE_BY_ONE)
+declare("map", Trait.ROW_BY_ROW, Trait.ONE_BY_ONE)
 declare("filter", Trait.ROW_BY_ROW)
 declare("unbatch", Trait.ROW_BY_ROW)
 declare("interleave", Trait.NESTS_ELEMENTS)
