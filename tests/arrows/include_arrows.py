@@ -40,23 +40,23 @@ ALLOWED = {
     "server/engine/share": {
         "proto", "base", "server/engine/read", "server/engine/spec", "server/engine/order",
     },
-    "server/engine/work": {
+    "server/engine/compute": {
         "base", "io/record", "server/engine/tasks", "server/engine/read",
         "server/engine/tensor", "server/engine/order", "server/engine/share",
     },
     "server/engine/section": {
         "base", "server/engine/tasks", "server/engine/read", "server/engine/tensor",
-        "server/engine/order", "server/engine/work",
+        "server/engine/order", "server/engine/compute",
     },
     "server/engine/plan": {
         "proto", "base", "io/file", "io/record", "server/engine/read", "server/engine/spec",
         "server/engine/tensor", "server/engine/order", "server/engine/share",
-        "server/engine/work", "server/engine/section",
+        "server/engine/compute", "server/engine/section",
     },
     "server/engine/stage": {
         "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/work", "server/engine/section", "server/engine/plan",
+        "server/engine/compute", "server/engine/section", "server/engine/plan",
     },
     "server/engine/keep": {
         "base", "io/file", "io/record", "io/element", "server/engine/tasks",
@@ -66,7 +66,7 @@ ALLOWED = {
     "server/engine/run": {
         "base", "io/record", "server/engine/tasks", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/share", "server/engine/work", "server/engine/section",
+        "server/engine/share", "server/engine/compute", "server/engine/section",
         "server/engine/plan", "server/engine/stage", "server/engine/keep",
     },
     "server/functions/array": {"base", "server/kernels", "server/expr"},

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/file.h"
+#include "server/engine/compute/stage_clock.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/section/section_op.h"
 #include "server/engine/section/sections_ahead.h"
-#include "server/engine/work/stage_clock.h"
 #include "tests/support/catch.h"
 
 namespace penstock::test {

@@ -9,12 +9,12 @@
 #include "base/random.h"
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
+#include "server/engine/compute/batch_program.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/section/section_op.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
-#include "server/engine/work/batch_program.h"
 
 namespace penstock {
 namespace {

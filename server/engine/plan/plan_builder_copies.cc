@@ -2,9 +2,9 @@
 #include <memory>
 #include <utility>
 
+#include "server/engine/compute/batch_program.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/engine/section/section.h"
-#include "server/engine/work/batch_program.h"
 
 namespace penstock {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/compute/batch_program.h"
 #include "server/engine/plan/plan.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/engine/share/shareable_work.h"
-#include "server/engine/work/batch_program.h"
 
 namespace penstock {
 

@@ -17,11 +17,11 @@
 #include <optional>
 #include <vector>
 
+#include "server/engine/compute/block_runner.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/section/section.h"
 #include "server/engine/tasks/away_tasks.h"
 #include "server/engine/tasks/work_queue.h"
-#include "server/engine/work/block_runner.h"
 
 namespace penstock {
 

@@ -7,6 +7,7 @@
 #include "base/memory_account.h"
 #include "base/stop_flag.h"
 #include "base/tick_clock.h"
+#include "server/engine/compute/rows_away.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
@@ -24,7 +25,6 @@
 #include "server/engine/tasks/away_tasks.h"
 #include "server/engine/tasks/calls_under_way.h"
 #include "server/engine/tasks/errands.h"
-#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 namespace {

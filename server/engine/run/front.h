@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/compute/stage_clock.h"
+#include "server/engine/compute/step.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/section/sections_ahead.h"
-#include "server/engine/work/stage_clock.h"
-#include "server/engine/work/step.h"
 
 namespace penstock {
 

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/engine/compute/stage_clock.h"
+#include "server/engine/compute/step.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
@@ -22,8 +24,6 @@
 #include "server/engine/section/section.h"
 #include "server/engine/tasks/errands.h"
 #include "server/engine/tasks/event.h"
-#include "server/engine/work/stage_clock.h"
-#include "server/engine/work/step.h"
 
 namespace penstock {
 

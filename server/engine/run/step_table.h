@@ -19,10 +19,10 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "server/engine/compute/step.h"
 #include "server/engine/run/executor_stats.h"
 #include "server/engine/run/worker_gauges.h"
 #include "server/engine/tensor/batch_sink.h"
-#include "server/engine/work/step.h"
 
 namespace penstock {
 

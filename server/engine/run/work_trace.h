@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/tick_clock.h"
-#include "server/engine/work/stage_clock.h"
+#include "server/engine/compute/stage_clock.h"
 
 namespace penstock {
 

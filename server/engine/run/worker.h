@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "server/engine/compute/block_runner.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
 #include "server/engine/run/step_assembler.h"
@@ -24,7 +25,6 @@
 #include "server/engine/tasks/away_tasks.h"
 #include "server/engine/tasks/errands.h"
 #include "server/engine/tasks/event.h"
-#include "server/engine/work/block_runner.h"
 
 namespace penstock {
 

@@ -14,8 +14,8 @@
 
 #include "base/pending_call.h"
 #include "base/tick_clock.h"
+#include "server/engine/compute/stage_clock.h"
 #include "server/engine/run/executor_stats.h"
-#include "server/engine/work/stage_clock.h"
 
 namespace penstock {
 

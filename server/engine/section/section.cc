@@ -11,7 +11,7 @@
 #include "base/packed_row.h"
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
-#include "server/engine/work/step.h"
+#include "server/engine/compute/step.h"
 
 namespace penstock {
 namespace {

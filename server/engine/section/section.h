@@ -16,6 +16,10 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/memory_charge.h"
+#include "server/engine/compute/batch_program.h"
+#include "server/engine/compute/block_runner.h"
+#include "server/engine/compute/row_evaluator.h"
+#include "server/engine/compute/rows_away.h"
 #include "server/engine/order/position.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/read/record.h"
@@ -23,10 +27,6 @@
 #include "server/engine/read/skip_limits.h"
 #include "server/engine/section/split_op.h"
 #include "server/engine/tasks/work_queue.h"
-#include "server/engine/work/batch_program.h"
-#include "server/engine/work/block_runner.h"
-#include "server/engine/work/row_evaluator.h"
-#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 

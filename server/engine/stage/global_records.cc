@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/record/tfrecord_frame.h"
+#include "server/engine/compute/row_evaluator.h"
 #include "server/engine/order/file_pull.h"
 #include "server/engine/read/record_loader.h"
-#include "server/engine/work/row_evaluator.h"
 
 namespace penstock {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/memory_charge.h"
+#include "server/engine/compute/row_evaluator.h"
 #include "server/engine/order/replayed_order.h"
 #include "server/engine/tensor/structure.h"
-#include "server/engine/work/row_evaluator.h"
 
 namespace penstock {
 namespace {
@@ -135,11 +135,11 @@ class StateOrderOp final : public ReplayedOrder {
   StateProgram::State state_;
   MemoryCharge charge_;       // of the state
   uint64_t state_bytes_ = 0;  // of which the charge is
-  uint64_t path_ = 0;       // of the element that is looked at; 0: its place's
-  uint64_t last_path_ = 0;  // the same of `last_`
-  RecordRef last_;          // the element that was looked at last
-  uint64_t left_out_ = 0;   // in this pass
-  uint64_t handed_on_ = 0;  // the same
+  uint64_t path_ = 0;         // of the element that is looked at; 0: its place's
+  uint64_t last_path_ = 0;    // the same of `last_`
+  RecordRef last_;            // the element that was looked at last
+  uint64_t left_out_ = 0;     // in this pass
+  uint64_t handed_on_ = 0;    // the same
   bool over_ = false;
   absl::Status status_;
 };

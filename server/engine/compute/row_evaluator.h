@@ -10,12 +10,12 @@
 #include "absl/types/span.h"
 #include "base/arena.h"
 #include "base/column.h"
+#include "server/engine/compute/shared_rows.h"
+#include "server/engine/compute/stage_clock.h"
 #include "server/engine/order/dataset.h"
 #include "server/engine/read/column_loader.h"
 #include "server/engine/read/damage_log.h"
 #include "server/engine/read/file_table.h"
-#include "server/engine/work/shared_rows.h"
-#include "server/engine/work/stage_clock.h"
 
 namespace penstock {
 

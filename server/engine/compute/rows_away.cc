@@ -1,10 +1,10 @@
-#include "server/engine/work/rows_away.h"
+#include "server/engine/compute/rows_away.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/compute/row_evaluator.h"
 #include "server/engine/order/dataset.h"
-#include "server/engine/work/row_evaluator.h"
 
 namespace penstock {
 namespace {

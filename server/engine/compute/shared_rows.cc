@@ -1,11 +1,11 @@
-#include "server/engine/work/shared_rows.h"
+#include "server/engine/compute/shared_rows.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "base/tick_clock.h"
+#include "server/engine/compute/row_evaluator.h"
 #include "server/engine/share/shared_prefixes.h"
-#include "server/engine/work/row_evaluator.h"
 
 namespace penstock {
 namespace {

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "server/engine/compute/batch_program.h"
+#include "server/engine/compute/row_evaluator.h"
+#include "server/engine/compute/rows_away.h"
+#include "server/engine/compute/stage_clock.h"
+#include "server/engine/compute/step.h"
 #include "server/engine/read/file_table.h"
-#include "server/engine/work/batch_program.h"
-#include "server/engine/work/row_evaluator.h"
-#include "server/engine/work/rows_away.h"
-#include "server/engine/work/stage_clock.h"
-#include "server/engine/work/step.h"
 
 namespace penstock {
 

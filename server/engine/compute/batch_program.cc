@@ -1,4 +1,4 @@
-#include "server/engine/work/batch_program.h"
+#include "server/engine/compute/batch_program.h"
 
 #include <algorithm>
 #include <utility>

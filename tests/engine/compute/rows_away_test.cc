@@ -1,6 +1,6 @@
 // Rows that others compute: the same bytes, errors and lists as where the workers do, no worker
 // that waits, and ends that come in time, though what was asked for never comes (fault 28).
-#include "server/engine/work/rows_away.h"
+#include "server/engine/compute/rows_away.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "server/engine/work/block_runner.h"
+#include "server/engine/compute/block_runner.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "server/engine/work/row_evaluator.h"
+#include "server/engine/compute/row_evaluator.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include "base/pending_call.h"
 #include "base/row_shape.h"
 #include "io/record/tfrecord_frame.h"
+#include "server/engine/compute/rows_away.h"
 #include "server/engine/share/shared_prefixes.h"
-#include "server/engine/work/rows_away.h"
 
 namespace penstock {
 namespace {
