@@ -125,7 +125,7 @@ std::shared_ptr<const Plan> MadeOf(const std::string& stages,
 
 ExecutorOptions From(uint64_t step, const Position& position) {
   ExecutorOptions options;
-  options.start = {step, position, ""};
+  options.start = {.step = step, .position = position};
   return options;
 }
 

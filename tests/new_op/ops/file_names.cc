@@ -10,7 +10,7 @@ namespace penstock {
 namespace {
 
 // The paths of the references' files.
-class NameLoader final : public Loader {
+class NameLoader final : public ColumnLoader {
  public:
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
@@ -33,7 +33,7 @@ class NameLoader final : public Loader {
 const OpRegistration<v1::FileNames> kFileNames(
     "file_names", {.place = OpPlace::kSource, .files = v1::FileNames::kPatternFieldNumber},
     [](const v1::FileNames& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<Manifest> manifest = ListFiles(options.pattern(), plan.files());
+      absl::StatusOr<Manifest> manifest = ListFiles(options.pattern(), plan);
       if (!manifest.ok()) return manifest.status();
       for (FileEntry& entry : *manifest) entry.is_one_element = true;
       const FileRange files = plan.AddFiles(*std::move(manifest));

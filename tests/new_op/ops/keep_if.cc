@@ -41,7 +41,7 @@ const OpRegistration<v1::KeepIf> kKeepIf(
     [](const v1::KeepIf& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<Predicate> predicate = Predicate::Read(options, plan);
       if (!predicate.ok()) return predicate.status();
-      plan.EndSegment(std::make_unique<KeepIfOp>(plan.signature(), *std::move(predicate)),
+      plan.EndSection(std::make_unique<KeepIfOp>(plan.signature(), *std::move(predicate)),
                       plan.structure());
       return absl::OkStatus();
     });
