@@ -602,7 +602,7 @@ TEST_CASE("A cursor is at most 1,024 bytes, and a pipeline that needs more says 
   for (const Batch& batch : RunText(small).batches)
     CHECK(batch.info.cursor.size() <= kMaxCursorBytes);
   std::string large = "zip {";
-  for (int input = 0; input < 400; ++input)
+  for (int input = 0; input < 300; ++input)
     absl::StrAppend(&large,
                     " (| range { stop: 1000 } | shuffle { buffer_size: 3 seed: 1 } | repeat {} |)");
   const auto plan = PlanText(Stages(large + " } | batch { batch_size: 2 } | take { count: 3 }"));

@@ -206,12 +206,17 @@ bool GlobalRecords::Open(FileTable& files, Errands* errands, int stage, absl::St
   std::vector<std::shared_ptr<const RecordIndex>> indices;
   std::vector<uint64_t> ends;
   uint64_t end = 0;
+  bool waits = false;
   for (uint32_t i = 0; i < files_.files.count; ++i) {
     std::optional<FileTable::IndexOrError> index =
         files.AskIndex(files_.files.first + i, files_.on_damage, errands, stage);
-    if (!index) continue;
+    if (!index) {
+      waits = true;
+      continue;
+    }
     if (!index->ok()) {
-      *status = index->status();
+      // The first file's error is the one that counts, whichever is found first.
+      if (!waits) *status = index->status();
       return false;
     }
     end += (**index)->size();
@@ -219,7 +224,7 @@ bool GlobalRecords::Open(FileTable& files, Errands* errands, int stage, absl::St
     indices.push_back(**std::move(index));
   }
   // All of them have been asked for.
-  if (indices.size() < files_.files.count) return false;
+  if (waits) return false;
   std::lock_guard<std::mutex> lock(opening_);
   // Another stream of the plan may have been first, and reads them already.
   if (!indices_.empty()) return true;
