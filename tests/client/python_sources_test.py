@@ -669,18 +669,3 @@ def test_a_list_of_files_keeps_its_order_and_names_files_before_globs(tmp_path):
     (tmp_path / "d1.csv").write_text("x\n2\n")
     (batch,) = penstock.experimental.make_csv_dataset(str(tmp_path / "d[1].csv"), 2, num_epochs=1, shuffle=False)
     assert batch["x"].tolist() == [1]
-
-
-def test_a_batch_whose_rows_differ_in_shape_is_left_out(tmp_path):
-    (tmp_path / "words").write_text("ab\ncd\ne\nfgh\nij\nkl\n")
-    rows = penstock.TextLineDataset(tmp_path / "words").map(lambda line: penstock.io.decode_raw(line, np.uint8))
-    with pytest.raises(penstock.Error, match="the rows of a batch have different shapes"):
-        list(rows.batch(2))
-    for batches in (
-        rows.batch(2),
-        rows.bucket_by_sequence_length(lambda x: np.shape(x)[0] * 0, [1], [2, 2], no_padding=True),
-    ):
-        left = batches.ignore_errors()
-        assert [batch.tobytes() for batch in left] == [b"abcd", b"ijkl"]
-        with pytest.raises(penstock.DataLossError, match="too many damaged places: 1 > 0"):
-            list(batches.ignore_errors(max_skipped=0))
