@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 import penstock
 import pytest
-from penstock import _daemon
+from penstock._running import _daemon
 
 D = penstock.Dataset
 

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _control, _registry, _trace
+from penstock import _control, _registry
+from penstock._tracing import _trace
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)

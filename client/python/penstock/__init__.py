@@ -19,12 +19,12 @@ from penstock import audio, experimental, functions, image, io, strings
 
 from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
-from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
-from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
+from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
-from penstock._daemon import stop_private_daemon
-from penstock._sharing import shared_daemon
-from penstock._arguments import AUTOTUNE
+from penstock._running._daemon import stop_private_daemon
+from penstock._running._sharing import shared_daemon
+from penstock._dataset._arguments import AUTOTUNE
 from penstock._dataset import Dataset
 from penstock._dtypes import string
 from penstock._errors import (
@@ -48,12 +48,12 @@ from penstock._errors import (
     UnimplementedError,
     UnknownError,
 )
-from penstock._iterator import DatasetIterator
+from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
-from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from penstock._trace import Tensor, TraceError
+from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from penstock._tracing._trace import Tensor, TraceError
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_
@@ -142,7 +142,7 @@ def __getattr__(name):
         return importlib.import_module(f"penstock.{name}")
     if name.startswith("_"):
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    from penstock import _absent
+    from penstock._tracing import _absent
 
     raise _absent.error(name, __all__)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 import penstock
-from penstock import _control, _sharing
+from penstock import _control
+from penstock._running import _sharing
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 

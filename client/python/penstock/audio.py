@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from penstock import _trace
+from penstock._tracing import _trace
 
 __all__ = ["decode_wav"]
 

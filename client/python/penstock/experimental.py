@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
-from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock import _arguments
-from penstock._arguments import AUTOTUNE
+from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
+from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._dataset import _arguments
+from penstock._dataset._arguments import AUTOTUNE
 from penstock._dataset import Dataset
-from penstock._readers import CsvDataset
-from penstock._ready_made import make_batched_features_dataset, make_csv_dataset
+from penstock._dataset._readers import CsvDataset
+from penstock._dataset._ready_made import make_batched_features_dataset, make_csv_dataset
 
 __all__ = [
     "AUTOTUNE",

@@ -1,7 +1,7 @@
 """Every function of the expression language (docs/functions.md) under its own name, on traced values."""
 
-from penstock import _names
-from penstock._functions import lookup as _lookup
+from penstock._tracing import _names
+from penstock._tracing._functions import lookup as _lookup
 from penstock._registry import FUNCTIONS as _FUNCTIONS
 
 

@@ -6,10 +6,12 @@ import os
 
 import numpy as np
 
-from penstock import _dtypes, _textproto, _trace
+from penstock import _dtypes
+from penstock._spec import _textproto
+from penstock._tracing import _trace
 from penstock._example import serialize_example
-from penstock._functions import lookup as _lookup
-from penstock._stage import Stage, Trait, declare, user_line
+from penstock._tracing._functions import lookup as _lookup
+from penstock._spec._stage import Stage, Trait, declare, user_line
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 __all__ = [
@@ -398,7 +400,7 @@ def read_file(filename, name=None):
     are made. (In a daemon that others have started, from that one's, unless this process has changed its folder.) Files are read when their
     element is computed, each time anew.
     """
-    from penstock import _daemon
+    from penstock._running import _daemon
 
     folder = _daemon.moved_to()
     if folder is not None and isinstance(filename, _trace.Tensor):

@@ -5,8 +5,8 @@ Comparisons, `+`, and NumPy's functions that choose, join, sort and rearrange wo
 
 import numpy as np
 
-from penstock import _trace
-from penstock._axes import counted_from_last, sizes_of, to_integer
+from penstock._tracing import _trace
+from penstock._numpy._axes import counted_from_last, sizes_of, to_integer
 from penstock.io import string_to_number as to_number
 
 __all__ = [
@@ -123,7 +123,7 @@ def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None
       pad_values: a text that stands at both ends, or a pair of one for each; so often as padding_width says, by default ngram_width - 1 times,
         and never more often.
     """
-    from penstock._products import broadcast_to
+    from penstock._numpy._products import broadcast_to
 
     shown = "penstock.strings.ngrams"
     widths = [to_integer(width, f"{shown} of the width") for width in (ngram_width if isinstance(ngram_width, (tuple, list)) else [ngram_width])]
