@@ -21,7 +21,7 @@ import pytest
 
 import penstock
 from penstock import _control, _registry
-from penstock._tracing import _trace
+from penstock._tracing import _refusals
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)
@@ -957,7 +957,7 @@ def test_errors_can_go_to_another_process(again):
             NUMBERS.map(function)
         except penstock.Error as error:
             errors.append(error)
-    assert [type(error) for error in errors] == [penstock.TraceError, _trace.TraceAttributeError, _trace.Captured]
+    assert [type(error) for error in errors] == [penstock.TraceError, _refusals.TraceAttributeError, _refusals.Captured]
     for error in errors:
         found = again(error)
         assert str(found) == str(error) and isinstance(found, penstock.InvalidArgumentError)

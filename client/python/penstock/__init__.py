@@ -53,7 +53,8 @@ from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from penstock._tracing._trace import Tensor, TraceError
+from penstock._tracing._refusals import TraceError
+from penstock._numpy._tensor import Tensor
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_

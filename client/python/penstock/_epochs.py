@@ -6,8 +6,8 @@ from typing import Any, Dict, Iterator
 
 import penstock
 from penstock import _control
-from penstock._running import _sharing
 from penstock._ragged import RaggedTensor
+from penstock._running import _sharing
 from penstock._sparse import SparseTensor
 
 

@@ -10,22 +10,24 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Optional, Union
 
-import numpy as np
-
-from penstock import _control, _dtypes, _errors, _structure
-from penstock._dataset import _cardinality
-from penstock._running import _daemon
-from penstock._tracing import _program, _trace
+from penstock import _control, _core, _errors, _structure
+from penstock._dataset import _element, _nested
 from penstock._dataset._arguments import integer
 from penstock._dataset._batching import Batching
 from penstock._dataset._cardinality import INFINITE, UNKNOWN
-from penstock._running._iterator import DatasetIterator, NumpyIterator
+from penstock._dataset._chain import ASK, Chain, shown
+from penstock._dataset._described import specs, validated
 from penstock._dataset._keeping import Keeping
-from penstock._options import Options, TensorSpec
 from penstock._dataset._order import Order
+from penstock._dataset._parts import Value
+from penstock._dataset._paths import PartAsPath
 from penstock._dataset._sources import Sources
-from penstock._spec._stage import Spec, Stage, user_line
 from penstock._dataset._work import Work
+from penstock._options import Options
+from penstock._running._iterator import DatasetIterator, NumpyIterator
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Spec
+from penstock._tracing import _program, _refusals, _trace, _user_function
 
 
 # Stages behind which only the elements tell how many there are.
@@ -35,22 +37,12 @@ _BY_VALUE = {
 }  # fmt: skip
 
 
-class _Ask:
-    """In the place of a structure: it is asked of the daemon when it is needed."""
-
-    def __reduce__(self):
-        return "_ASK"
-
-
-_ASK = _Ask()
-
-
 def _apply(trace, function, element):
     with trace:
-        return _trace.result_of(function, element)
+        return _user_function.result_of(function, element)
 
 
-class Dataset(Sources, Order, Batching, Work, Keeping):
+class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
     """A sequence of elements, each a nest of dicts and tuples of tensors, as tf.data.Dataset.
 
     Iterating gives NumPy arrays over the daemon's memory, read-only and without a copy (penstock.attach
@@ -65,52 +57,10 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     element_spec and by whatever else asks for types.
     """
 
-    def __init__(self, stages, structure, cardinality=UNKNOWN, options=None, window=None):
-        self._stages = tuple(stages)
-        # A function that makes a pipeline's stages of those of a window's elements: for a dataset inside of window.
-        self._window = window
-        self._known_structure = structure
-        self._count = cardinality
-        # Elements of an unbatch behind it.
-        self._rows = 0 if cardinality == 0 else _cardinality.of_values(cardinality)
-        self._options = options or Options()
-        self._described = None
-        self._skipped = _control.Skipped(0, [])
-        self._told_of_skipped = False
-        # Of from_tensor_slices: the structure and the arrays of what it was given, in order.
-        self._given = None
-        # Of a concatenation inside of flat_map: the datasets of one element each that it is of.
-        self._parts = None
-
-    def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None, rows=None):
-        """This dataset with one more stage.
-
-        Args:
-          fields: pairs of the message's field and its value; None leaves it out.
-          structure: of the elements behind it; by default as before.
-          rows: how many rows all elements have together, if that is known.
-        """
-        structure = self._known_structure if structure is ... else structure
-        stages = (*self._stages, Stage(op, fields, name))
-        dataset = self._like(stages, structure, cardinality)
-        if rows is not None:
-            dataset._rows = rows
-        return dataset
-
-    def _like(self, stages, structure, cardinality=UNKNOWN):
-        """Those stages, where this dataset's are."""
-        return Dataset(stages, structure, cardinality, self._options, self._window)
-
-    def _whole(self, stages):
-        """The stages of a pipeline."""
-        return stages if self._window is None else self._window(stages)
-
     def get_single_element(self, name: Optional[str] = None) -> Any:
         """The only element: runs the dataset. InvalidArgumentError when there is none, or more than one."""
         if self._window is not None:
-            from penstock._dataset import _windows
-
-            return _windows.Value(self)
+            return Value(self)
         elements = list(self.take(2))
         if len(elements) != 1:
             raise _errors.InvalidArgumentError(
@@ -134,7 +84,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         if 0 <= count < self._count:
             raise ValueError(f"the dataset has {self._count} elements, more than {count}")
         if not isinstance(self._structure, dict):
-            raise ValueError(f"pad_to_cardinality takes elements that are dicts, not {_shown(self._structure)}")
+            raise ValueError(f"pad_to_cardinality takes elements that are dicts, not {shown(self._structure)}")
         return self._then(
             "pad_to_cardinality",
             [("cardinality", count), ("mask_key", mask_key)],
@@ -181,7 +131,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     def element_spec(self) -> Any:
         """The element's structure with a TensorSpec for each tensor. Asks the daemon."""
         pipeline = self._describe()
-        return _structure.fill(_structure.from_json(pipeline["structure"]), iter(_specs(pipeline)))
+        return _structure.fill(_structure.from_json(pipeline["structure"]), iter(specs(pipeline)))
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self)
@@ -212,8 +162,6 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         Raises:
           AlreadyExistsError: on the first element, when there is a pipeline of that name.
         """
-        from penstock import _core
-
         socket = os.fspath(socket or _core.default_socket())
         return DatasetIterator(self, socket, name, group, timeout, first_pass=True, reconnect=reconnect)
 
@@ -238,11 +186,11 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
     def explain(self) -> str:
         """What the daemon makes of it: stages, fused programs and memory, in words."""
         spec = Spec(self._stages, None, self._options)
-        return _validate(spec)[1]
+        return validated(spec)[1]
 
     def __repr__(self):
         stages = " | ".join(stage.name or stage.op for stage in self._stages)
-        structure = "" if self._known_structure is _ASK else f", elements {_shown(self._known_structure)}"
+        structure = "" if self._known_structure is ASK else f", elements {shown(self._known_structure)}"
         return f"<{type(self).__name__} {stages}{structure}>"
 
     # --- what others of this package use ---
@@ -260,10 +208,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         trace = _trace.Trace(self)
         try:
             return use(self, trace, call(trace, function, trace.tensors_of(self._structure)))
-        except _trace.Captured as captured:
-            from penstock._dataset import _nested
-
-            found = _nested.with_element(self, captured.traces)
+        except _refusals.Captured as captured:
+            found = _element.with_element(self, captured.traces)
             if found is None:
                 raise
         pairs, around = found
@@ -272,12 +218,10 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
         return use(pairs, trace, call(trace, function, trace.tensors_of(pairs._structure)[0]))
 
     def _nest(self, op, function, fields, name):
-        from penstock._dataset import _nested, _windows
-
         line = user_line()
 
         def use(dataset, trace, inside):
-            if isinstance(inside, _windows.Value):
+            if isinstance(inside, Value):
                 inside = inside.dataset
             if not isinstance(inside, Dataset):
                 raise _nested.not_a_dataset(op, inside)
@@ -290,8 +234,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
             return dataset._like((*stages, nested), known)
 
         try:
-            return self._traced(function, use, _nested.call)
-        except _nested.PartAsPath:
+            return self._traced(function, use, _element.call)
+        except PartAsPath:
             turns = dict(fields)
             made = _nested.of_known_elements(self, op, function, turns.get("cycle_length"), turns.get("block_length"))
             if made is None:
@@ -308,68 +252,5 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
 
         return self._traced(predicate, use)
 
-    @property
-    def _structure(self):
-        if self._known_structure is _ASK:
-            self._known_structure = _structure.from_json(self._describe()["structure"])
-        return self._known_structure
 
-    def _describe(self):
-        if self._described is None:
-            self._described = _validate(Spec(self._whole(self._stages), None, self._options))[0]
-        return self._described
-
-    def _type_of(self, trace, node):
-        """The TensorSpec of a value inside a function given to map."""
-        try:
-            (spec,), _ = types_of(self._whole((*self._stages, *_program.type_stages(trace, node, user_line()))))
-        except _errors.DataLossError:
-            # The files are wrong, not the function.
-            raise
-        except _errors.InvalidArgumentError as error:
-            raise _trace.TraceError(
-                f"the type of this value is not known while tracing ({error})", "use functions that need none"
-            ) from None
-        return spec
-
-
-def _merged_options(datasets):
-    merged = Options()
-    for dataset in datasets:
-        merged = merged.merge(dataset._options)
-    return merged
-
-
-def _shown(structure):
-    if structure is None:
-        return "a tensor"
-    if isinstance(structure, tuple):
-        return f"({_trace.listed(map(_shown, structure))}{',' if len(structure) == 1 else ''})"
-    return "{" + _trace.listed(key if inner is None else f"{key}: {_shown(inner)}" for key, inner in structure.items()) + "}"
-
-
-def _validate(spec):
-    try:
-        return _daemon.with_private_daemon(lambda socket: _control.validate(socket, "check", spec.text))
-    except _errors.Error as error:
-        raise type(error)(spec.explain(str(error))) from None
-
-
-def types_of(stages):
-    """A TensorSpec for each tensor of the stages' elements, in order, and the rows of their batches."""
-    pipeline, _ = _validate(Spec(stages))
-    return _specs(pipeline), int(pipeline["batch_rows"])
-
-
-def _specs(pipeline):
-    """A TensorSpec for each tensor, in order."""
-    return [
-        TensorSpec(
-            (None if int(size) < 0 else int(size) for size in tensor["shape"]),
-            _dtypes.from_control(tensor["dtype"]),
-            tensor["name"],
-            tensor["kind"][len("TENSOR_KIND_") :].lower(),
-            None if tensor["kind"] != "TENSOR_KIND_RAGGED" else np.int32 if tensor.get("int32_row_splits") else np.int64,
-        )
-        for tensor in pipeline["element"]
-    ]
+Chain.whole = Dataset

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
+from penstock._spec._stage import Seed
+from penstock._tracing import _refusals, _trace
 
 AUTOTUNE = -1
 
@@ -13,8 +14,8 @@ def integer(value, what, instead="enumerate() with take_while or filter decides 
     Args:
       instead: what a function can do where only the data tells the number.
     """
-    if isinstance(value, _trace.Tensor):
-        raise _trace.TraceError(f"{what} is a traced value", f"it is a constant; {instead}")
+    if isinstance(value, _trace.StandIn):
+        raise _refusals.TraceError(f"{what} is a traced value", f"it is a constant; {instead}")
     try:
         if isinstance(value, (bool, np.bool_)):
             raise TypeError
@@ -53,3 +54,11 @@ def check_unused(num_parallel_calls=None, buffer_size=None):
     turns(num_parallel_calls, "num_parallel_calls")
     if buffer_size is not None:
         at_least(0, buffer_size, "buffer_size")
+
+
+def draws(seed, rerandomize):
+    """The fields of an op whose passes draw alike, unless it is told otherwise."""
+    return [
+        ("seed", Seed(optional(seed, "seed"), bool(rerandomize))),
+        ("rerandomize_each_iteration", True if rerandomize else None),
+    ]

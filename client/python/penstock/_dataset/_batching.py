@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 import numpy as np
 
-from penstock import _dataset, _dtypes, _structure
+from penstock import _dtypes
 from penstock._dataset import _cardinality
-from penstock._spec import _textproto
 from penstock._dataset._arguments import at_least, check_unused, integer, optional
+from penstock._spec import _textproto
 from penstock._spec._stage import Trait, declare
 
 if TYPE_CHECKING:

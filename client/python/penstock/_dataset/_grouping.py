@@ -2,11 +2,13 @@
 
 import numpy as np
 
-from penstock._dataset import _cardinality, _padding, _windows
-from penstock._tracing import _program, _trace
+from penstock._dataset import _cardinality, _padding
 from penstock._dataset._arguments import integer
-from penstock._dataset import Dataset
-from penstock._spec._stage import Stage, Trait, declare, user_line
+from penstock._dataset._chain import Chain, of_stages
+from penstock._dataset._parts import Value, simplified
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Nested, Stage, Trait, declare
+from penstock._tracing import _program, _refusals, _trace, _user_function
 
 
 declare("group_by_window", Trait.NESTS_ELEMENTS)
@@ -51,7 +53,7 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
         of_key = _trace.Trace(dataset)
         key = of_key.tensors_of({"key": None})["key"]
         with of_key:
-            size = ("window_size_of_key", _program.expression(of_key, _trace.result_of(window_size_func, key)))
+            size = ("window_size_of_key", _program.expression(of_key, _user_function.result_of(window_size_func, key)))
     fields = _program.condition_stage("group_by_window", trace, result, name, line, "key", "integer", [size]).fields
     # The key is no tensor of the window's elements: whatever is done with it there is refused.
     key = _trace.Trace(dataset).tensors_of({"key": None})["key"]
@@ -60,11 +62,11 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
     def inside(stages):
         return dataset._whole((*dataset._stages, _stage(fields, stages, name, line)))
 
-    window = Dataset([Stage("window_part", [])], dataset._structure, options=dataset._options, window=inside)
-    whole[0] = _trace.result_of(reduce_func, (key, window))
-    result = whole[0].dataset if isinstance(whole[0], _windows.Value) else whole[0]
-    if not isinstance(result, Dataset) or result._window is None:
-        raise _trace.TraceError(
+    window = of_stages([Stage("window_part", [])], dataset._structure, options=dataset._options, window=inside)
+    whole[0] = _user_function.result_of(reduce_func, (key, window))
+    result = whole[0].dataset if isinstance(whole[0], Value) else whole[0]
+    if not isinstance(result, Chain) or result._window is None:
+        raise _refusals.TraceError(
             f"reduce_func returned a {type(result).__name__}", "it returns a dataset made of the window, such as window.batch(5)"
         )
     stages = (*dataset._stages, _stage(fields, result._stages, name, line))
@@ -72,8 +74,6 @@ def group(dataset, key_func, reduce_func, window_size, window_size_func, name):
 
 
 def _stage(fields, inside, name, line):
-    from penstock._spec._stage import Nested
-
-    inside = _windows.simplified(inside)
+    inside = simplified(inside)
     parts = [("input", [Nested(inside)])] if inside else []
     return Stage("group_by_window", [*fields, *parts], name, line)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Callable, Optional, Union
 
 import numpy as np
 
-from penstock import _dataset, _errors
-from penstock._tracing import _trace
+from penstock import _errors
 from penstock._dataset._arguments import at_least, optional, turns
 from penstock._dataset._cardinality import UNKNOWN
+from penstock._dataset._chain import ASK, Chain, of_stages
 from penstock._spec._stage import Stage, Trait, declare, of_first_pass
+from penstock._tracing import _trace
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -101,7 +102,7 @@ class Keeping:
         def number(*parts):
             element = parts if isinstance(self._structure, tuple) else parts[0]
             shard = shard_func(*parts)
-            return (shard if isinstance(shard, _trace.Tensor) else np.int64(shard)), element
+            return (shard if isinstance(shard, _trace.StandIn) else np.int64(shard)), element
 
         return self.map(number)
 
@@ -140,7 +141,7 @@ class Keeping:
 
 
 def _loaded(folder, count, shard=None):
-    return _dataset.Dataset([Stage("load", [("path", folder), ("shard", shard)])], _dataset._ASK, count)
+    return of_stages([Stage("load", [("path", folder), ("shard", shard)])], ASK, count)
 
 
 def _folder(path):
@@ -201,7 +202,7 @@ class Shards:
     def _made(self, map_func):
         made = [map_func(shard) for shard in self._shards]
         for dataset in made:
-            if not isinstance(dataset, _dataset.Dataset):
+            if not isinstance(dataset, Chain):
                 raise TypeError(
                     f"the function given to interleave or flat_map returns a Dataset, not {type(dataset).__name__}"
                 )
@@ -219,7 +220,7 @@ class Shards:
         if len(made) == 1:
             return made[0]
         if len(made) <= cycle and block == 1:
-            return _dataset.Dataset.choose_from_datasets(made, _dataset.Dataset.range(len(made)).repeat(), False)
+            return made[0].choose_from_datasets(made, made[0].range(len(made)).repeat(), False)
         counts = [dataset._count for dataset in made]
         if min(counts) < 0:
             raise ValueError(
@@ -229,7 +230,7 @@ class Shards:
         order = np.array(_turns(counts, cycle, block), np.int64)
         if not len(order):
             return made[0]
-        return _dataset.Dataset.choose_from_datasets(made, _dataset.Dataset.from_tensor_slices(order))
+        return made[0].choose_from_datasets(made, made[0].from_tensor_slices(order))
 
     def flat_map(self, map_func, name=None):
         """The datasets that map_func makes of the shards, one after another."""
@@ -288,6 +289,6 @@ def _turns(counts, cycle, block):
 
 def _read_by(reader_func, shards):
     dataset = reader_func(Shards(shards))
-    if not isinstance(dataset, _dataset.Dataset):
+    if not isinstance(dataset, Chain):
         raise TypeError(f"reader_func returns a Dataset, not {type(dataset).__name__}")
     return dataset

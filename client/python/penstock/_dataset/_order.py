@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Optional
 
-from penstock import _dataset, _structure
-from penstock._dataset import _cardinality
+from penstock import _structure
+from penstock._dataset import _cardinality, _nested
 from penstock._dataset._arguments import integer, optional
+from penstock._dataset._chain import Chain, merged_options, of_stages, shown
+from penstock._dataset._element import share_source
 from penstock._spec._stage import Nested, Seed, Stage, Trait, declare
 
 if TYPE_CHECKING:
@@ -124,18 +126,18 @@ class Order:
         """
         nest = datasets if datasets is not None else args[0] if len(args) == 1 else args
         nest = tuple(nest) if isinstance(nest, list) else nest
-        structure, inputs = _structure.flatten(nest, lambda value: isinstance(value, _dataset.Dataset), "the argument of zip")
+        structure, inputs = _structure.flatten(nest, lambda value: isinstance(value, Chain), "the argument of zip")
         if len(inputs) == 1:
             if structure is None:
                 return inputs[0]
             is_tuple = isinstance(inputs[0]._structure, tuple)
             return inputs[0].map(lambda *parts: _structure.fill(structure, iter([parts if is_tuple else parts[0]])))
         stage = Stage("zip", [("input", [Nested(dataset._stages) for dataset in inputs[1:]])], name)
-        zipped = _dataset.Dataset(
+        zipped = of_stages(
             [*inputs[0]._stages, stage],
             tuple(dataset._structure for dataset in inputs),
             _cardinality.of_zip([dataset._count for dataset in inputs]),
-            _dataset._merged_options(inputs),
+            merged_options(inputs),
             next((dataset._window for dataset in inputs if dataset._window), None),
         )
         if structure == (None,) * len(inputs):
@@ -144,16 +146,14 @@ class Order:
 
     def concatenate(self, dataset: Dataset, name: Optional[str] = None) -> Dataset:
         """The elements of this dataset, then those of `dataset`, which are of the same types."""
-        if not isinstance(dataset, _dataset.Dataset):
+        if not isinstance(dataset, Chain):
             raise TypeError(f"concatenate takes a Dataset, not {type(dataset).__name__}")
         if self._structure != dataset._structure:
             raise TypeError(
-                f"the elements of concatenated datasets have one structure: {_dataset._shown(self._structure)} and "
-                f"{_dataset._shown(dataset._structure)}"
+                f"the elements of concatenated datasets have one structure: {shown(self._structure)} and "
+                f"{shown(dataset._structure)}"
             )
-        from penstock._dataset import _nested
-
-        if self._window is not None and dataset._window is not None and _nested.share_source(self, dataset):
+        if self._window is not None and dataset._window is not None and share_source(self, dataset):
             return _nested.joined(self, dataset, name)
         joined = self._then(
             "concatenate",

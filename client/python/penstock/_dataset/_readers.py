@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Sequence
 
-from penstock import _errors
-from penstock._dataset._arguments import check_unused, integer, optional, turns
-from penstock._dataset import Dataset
-from penstock._spec._stage import Nested, Stage, Trait, declare
-from penstock._tracing._trace import Tensor, TraceError, call
+import numpy as np
 
-# In tf.data an array of paths or a dataset of them may be given too.
-_PATHS = "a path, a glob, or a list of them"
+from penstock import _dtypes
+from penstock._dataset import Dataset, _nested
+from penstock._dataset._arguments import check_unused, integer, optional, turns
+from penstock._dataset._paths import files_of
+from penstock._spec import _textproto
+from penstock._spec._stage import Nested, Stage, Trait, declare
+from penstock._tracing._language import call
 
 
 declare("tfrecord", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
@@ -20,37 +21,6 @@ declare("text_line", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("fixed_length_record", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("csv", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("files", Trait.GIVES_NO_PATHS)
-
-
-def files_of(filenames):
-    """The paths and globs of an argument of tf.data's readers, made absolute."""
-    if isinstance(filenames, Tensor):
-        # The path that a function given to interleave or flat_map gets.
-        if filenames._node.kind != "feature":
-            raise TraceError(
-                "a reader of a path that is computed",
-                "the reader inside takes the path as it comes: compute the paths in Python, for from_tensor_slices; "
-                "penstock.io.read_file(path) in a map reads a whole file whose path is computed",
-            )
-        if filenames._node.value != "value":
-            from penstock._dataset import _nested
-
-            raise _nested.PartAsPath(filenames._node.value)
-        return None
-    single = isinstance(filenames, (str, bytes, os.PathLike))
-    names = [os.fsdecode(name) for name in ([filenames] if single else filenames)]
-    if not names:
-        raise ValueError(f"filenames are {_PATHS}; the list is empty")
-    # The daemon's folder is another one than ours.
-    names = [name if "://" in name else os.path.abspath(name) for name in names]
-    for name in names:
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise _errors.InvalidArgumentError(
-                f"the path {os.fsencode(name)!r} is no text in UTF-8, as the paths in a spec are: rename the file, or take a glob that matches it"
-            ) from None
-    return names
 
 
 def _compression(compression_type):
@@ -70,8 +40,6 @@ class _Reader(Dataset):
     def _read(self, op, fields, filenames, num_parallel_reads, name):
         cycle_length = _cycle_length(num_parallel_reads)
         if isinstance(filenames, Dataset):
-            from penstock._dataset import _nested
-
             inside = Nested([Stage(op, fields, name)])
             turns = [("input", [inside]), ("cycle_length", cycle_length)]
             stages = (*_nested.as_paths(filenames._stages), Stage("interleave", turns))
@@ -108,8 +76,6 @@ class TFRecordDataset(_Reader):
         max_skipped: Optional[int] = None,
         max_skipped_fraction: Optional[float] = None,
     ) -> None:
-        from penstock._spec import _textproto
-
         check_unused(buffer_size=buffer_size)
         damage = None
         if on_damage not in ("fail", "skip_record", "skip_shard"):
@@ -267,11 +233,6 @@ class CsvDataset(_Reader):
 
 
 def _csv_column(default):
-    import numpy as np
-
-    from penstock import _dtypes
-    from penstock._spec import _textproto
-
     if isinstance(default, (list, tuple)):
         (default,) = default
     if isinstance(default, type) or isinstance(default, np.dtype) or default is _dtypes.string:

@@ -5,11 +5,11 @@ import os
 
 import numpy as np
 
-from penstock._dataset._arguments import at_least, integer, optional, turns
 from penstock._dataset import Dataset
-from penstock._dataset._nested import without_globs
+from penstock._dataset._arguments import at_least, integer, optional, turns
+from penstock._dataset._paths import without_globs
 from penstock._dataset._readers import CsvDataset, TFRecordDataset, _cycle_length
-from penstock._tracing._trace import listed
+from penstock._tracing._refusals import listed
 
 
 def _files(file_pattern):

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from penstock import _dataset, _dtypes, _errors, _structure
-from penstock._dataset import _cardinality
-from penstock._tracing import _trace
-from penstock._dataset._arguments import integer, optional
+from penstock import _dtypes, _errors, _structure
+from penstock._dataset import _cardinality, _nested
+from penstock._dataset._arguments import draws, integer, optional
 from penstock._dataset._cardinality import INFINITE
+from penstock._dataset._chain import of_stages
+from penstock._dataset._paths import MAX_BYTES, MAX_ELEMENTS, files_of
 from penstock._spec._stage import Seed, Stage, Trait, declare
+from penstock._tracing import _trace
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -33,8 +35,6 @@ class Sources:
         if not 1 <= len(args) <= 3:
             raise TypeError(f"range takes 1 to 3 integers, not {len(args)}")
         if _trace.find_trace(args) is not None:
-            from penstock._dataset import _nested
-
             return _nested.range_of_traced(args, output_type, name)
         numbers = [integer(value, "an argument of range") for value in args]
         start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
@@ -49,14 +49,14 @@ class Sources:
                 if not bounds.min <= number <= bounds.max:
                     raise ValueError(f"range has {number}, which {output_type} does not hold")
         fields = [("start", start or None), ("stop", stop), ("step", None if step == 1 else step)]
-        dataset = _dataset.Dataset([Stage("range", fields, name)], None, _cardinality.of_range(start, stop, step))
+        dataset = of_stages([Stage("range", fields, name)], None, _cardinality.of_range(start, stop, step))
         return dataset if output_type == np.int64 else dataset.map(lambda x: x.astype(output_type))
 
     @staticmethod
     def counter(start: int = 0, step: int = 1, dtype: Any = np.int64, name: Optional[str] = None) -> Dataset:
         """start, start + step, … without end: one number each, of shape ()."""
         fields = [("start", integer(start, "start") or None), ("step", integer(step, "step"))]
-        dataset = _dataset.Dataset([Stage("counter", fields, name)], None, INFINITE)
+        dataset = of_stages([Stage("counter", fields, name)], None, INFINITE)
         dtype = _dtypes.as_dtype(dtype)
         return dataset if dtype == np.int64 else dataset.map(lambda x: x.astype(dtype))
 
@@ -71,7 +71,7 @@ class Sources:
           rerandomize_each_iteration: whether each pass and each epoch of `repeat` has other numbers. Default False.
         """
         fields = draws(seed, rerandomize_each_iteration)
-        return _dataset.Dataset([Stage("random", fields, name)], None, INFINITE)
+        return of_stages([Stage("random", fields, name)], None, INFINITE)
 
     @staticmethod
     def sample_from_datasets(
@@ -131,12 +131,10 @@ class Sources:
           file_pattern: a path, a glob, or a list of them. The paths of a relative one are absolute; TensorFlow keeps them relative.
           shuffle: whether they come in a random order, the default, or in the byte order of the names.
         """
-        from penstock._dataset import _readers
-
         shuffle = True if shuffle is None else bool(shuffle)
         seed = optional(seed, "seed")
         seeds = [("seed", Seed(seed))] if shuffle else [("shuffle", False)]
-        return _dataset.Dataset([Stage("list_files", [("files", _readers.files_of(file_pattern)), *seeds], name)], None)
+        return of_stages([Stage("list_files", [("files", files_of(file_pattern)), *seeds], name)], None)
 
     @staticmethod
     def from_generator(*args: Any, **kwargs: Any) -> Dataset:
@@ -147,16 +145,7 @@ class Sources:
         )
 
 
-def draws(seed, rerandomize):
-    """The fields of an op whose passes draw alike, unless it is told otherwise."""
-    return [
-        ("seed", Seed(optional(seed, "seed"), bool(rerandomize))),
-        ("rerandomize_each_iteration", True if rerandomize else None),
-    ]
-
-
 def _from_arrays(op, tensors, name):
-    from penstock._dataset import _nested
     from penstock._spec import _arrays
 
     traced = _nested.of_traced(op, tensors, name)
@@ -186,8 +175,8 @@ def _from_arrays(op, tensors, name):
         inner is None and key == name for (key, inner), name in zip(structure.items(), paths)
     )
     given = structure if is_flat else {_structure.key_of(path): None for path in paths}
-    dataset = _dataset.Dataset([Stage(op, [("tensor", messages)], name)], given, count)
+    dataset = of_stages([Stage(op, [("tensor", messages)], name)], given, count)
     dataset = dataset if is_flat else dataset.map(lambda e: _structure.fill(structure, iter(e.values())))
-    if op == "from_tensor_slices" and count <= _nested.MAX_ELEMENTS and sum(array.nbytes for array in arrays) <= _nested.MAX_BYTES:
+    if op == "from_tensor_slices" and count <= MAX_ELEMENTS and sum(array.nbytes for array in arrays) <= MAX_BYTES:
         dataset._given = structure, arrays
     return dataset

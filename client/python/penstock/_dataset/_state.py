@@ -1,12 +1,12 @@
 """scan and reduce: functions of a state and an element."""
 
 from penstock import _structure
-from penstock._dataset import _windows
-from penstock._spec import _arrays
-from penstock._tracing import _program, _trace
+from penstock._dataset._parts import Value
 from penstock._dtypes import string
 from penstock._options import TensorSpec
-from penstock._spec._stage import user_line
+from penstock._spec import _arrays
+from penstock._spec._lines import user_line
+from penstock._tracing import _program, _refusals, _trace, _user_function
 
 
 def _traced(dataset, initial_state, function, what):
@@ -27,16 +27,16 @@ def _traced(dataset, initial_state, function, what):
         is_string = array.dtype.kind in "OSU"
         trace.states[path] = TensorSpec(array.shape, string if is_string else array.dtype, path, "string" if is_string else "dense")
     trace.features = [*trace.features, *paths]
-    state = _structure.fill(structure, iter([_trace.Tensor(trace, _trace.Node(trace, "feature", path)) for path in paths]))
+    state = _structure.fill(structure, iter([_trace.stand_in(trace, _trace.Node(trace, "feature", path)) for path in paths]))
     with trace:
-        result = _trace.result_of(function, (state, element))
+        result = _user_function.result_of(function, (state, element))
     return trace, result, structure, list(zip(paths, messages))
 
 
 def _values_of(state, structure, what):
     found, values = _structure.flatten(state, _program._is_tensor, f"the new state of {what}")
     if found != structure:
-        raise _trace.TraceError(f"the function given to {what} returned a state of another structure", "it is that of initial_state")
+        raise _refusals.TraceError(f"the function given to {what} returned a state of another structure", "it is that of initial_state")
     return _structure.in_order(structure, found, values)
 
 
@@ -44,7 +44,7 @@ def scan(dataset, initial_state, scan_func, name):
     line = user_line()
     trace, result, structure, states = _traced(dataset, initial_state, scan_func, "scan")
     if not isinstance(result, tuple) or len(result) != 2:
-        raise _trace.TraceError("the function given to scan returned no pair", "it returns (new_state, output)")
+        raise _refusals.TraceError("the function given to scan returned no pair", "it returns (new_state, output)")
     new_state = _values_of(result[0], structure, "scan")
     stage, made = _program.state_stage("scan", trace, states, new_state, result[1], name, line)
     return dataset._like((*dataset._stages, stage), made, dataset._count)
@@ -60,6 +60,6 @@ def reduce(dataset, initial_state, reduce_func, name):
     reduced = dataset._like((*dataset._stages, stage), flat, 1)
     reduced = reduced.map(lambda element: _structure.fill(structure, iter(element.values())))
     if dataset._window is not None:
-        return _windows.Value(reduced)
+        return Value(reduced)
     (element,) = reduced
     return element

@@ -8,12 +8,13 @@ the dataset's whole pipeline.
 import weakref
 
 from penstock import _errors
-from penstock._tracing import _program
-from penstock._dataset import types_of
+from penstock._dataset._described import types_of
 from penstock._dtypes import string
 from penstock._options import TensorSpec
-from penstock._spec._stage import Nested, Stage, user_line
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Nested, Stage
 from penstock._spec._textproto import Message
+from penstock._tracing import _program
 from penstock._tracing._trace import Node
 
 # Two rows: those that are computed one by one are told from whole batches, of which one is an element, by their number.

@@ -3,27 +3,12 @@
 import functools
 import operator
 
-from penstock._tracing import _trace
 from penstock._dataset._arguments import at_least, check_unused
-from penstock._dataset import Dataset
-from penstock._spec._stage import Nested, Spec, Stage, Trait, user_line
-
-
-class Value:
-    """What a function makes of one window: the only element of a dataset."""
-
-    def __init__(self, dataset):
-        self.dataset = dataset
-
-    def __repr__(self):
-        _trace.refuse_text()
-        return f"<value of {self.dataset!r}>"
-
-    __str__ = __repr__
-
-    def __format__(self, spec):
-        _trace.refuse_text()
-        return format(repr(self), spec)
+from penstock._dataset._chain import Chain, of_stages
+from penstock._dataset._parts import Value, simplified, uses_parts
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Nested, Stage
+from penstock._tracing import _refusals, _user_function
 
 
 class Windows:
@@ -41,7 +26,7 @@ class Windows:
     def _stages(self, inside):
         """The pipeline's, with those of a window's dataset."""
         parts = [("input", [Nested(inside)])] if inside else []
-        outer = self._outer if _uses_parts(inside) else self._dataset
+        outer = self._outer if uses_parts(inside) else self._dataset
         return (*outer._stages, Stage(self._op, [*self._fields, *parts], self._name, self._line))
 
     def _whole(self, inside):
@@ -51,7 +36,7 @@ class Windows:
         """The stand-ins for a window: a dataset, or one for each tensor of an element, in its structure."""
 
         def part(fields, structure):
-            dataset = Dataset([Stage("window_part", fields)], structure, options=self._dataset._options, window=self._whole)
+            dataset = of_stages([Stage("window_part", fields)], structure, options=self._dataset._options, window=self._whole)
             return _by_tensor(dataset, structure, ()) if fields else dataset
 
         structure = self._dataset._structure
@@ -63,11 +48,11 @@ class Windows:
 
     def _consume(self, function, what):
         window = self._window() if self._inside is None else self._inside
-        result = _trace.result_of(function, window)
+        result = _user_function.result_of(function, window)
         if isinstance(result, Value):
             result = result.dataset
-        if not isinstance(result, Dataset) or result._window is None:
-            raise _trace.TraceError(
+        if not isinstance(result, Chain) or result._window is None:
+            raise _refusals.TraceError(
                 f"the function given to {what} returned a {type(result).__name__}",
                 "it returns a dataset made of the window, such as w.batch(5), or w.reduce(…) in map",
             )
@@ -92,7 +77,7 @@ class Windows:
         """A value of each window, or another dataset of each, for a flat_map behind."""
         check_unused(num_parallel_calls)
         window = self._window() if self._inside is None else self._inside
-        result = _trace.result_of(map_func, window)
+        result = _user_function.result_of(map_func, window)
         if isinstance(result, Value):
             return self.flat_map(lambda *_: result, name)
         self._consume(lambda *_: result, "map")
@@ -124,34 +109,3 @@ def _by_tensor(dataset, structure, keys):
     # A tuple's parts are the arguments.
     is_tuple = isinstance(dataset._structure, tuple)
     return dataset.map(lambda *parts: functools.reduce(operator.getitem, keys, parts if is_tuple else parts[0]))
-
-
-def _is_part(stage):
-    return stage.op == "window_part"
-
-
-def _parts_inside(stages):
-    """All window_part stages, but not those of windows and elements inside."""
-    found = []
-    for stage in stages:
-        if _is_part(stage):
-            found.append(stage)
-        elif not stage.is_(Trait.NESTS_ELEMENTS):
-            for _, value in stage.fields:
-                for nested in value if isinstance(value, (list, tuple)) else [value]:
-                    if isinstance(nested, Nested):
-                        found += _parts_inside(nested.stages)
-    return found
-
-
-def _uses_parts(stages):
-    return any(stage.fields for stage in _parts_inside(stages))
-
-
-def simplified(stages):
-    """Without window_part where the elements of a window are used as they are."""
-    parts = _parts_inside(stages)
-    is_input = len(stages) > 1 and stages[1].is_(Trait.TAKES_FRONT)
-    if len(parts) == 1 and not parts[0].fields and _is_part(stages[0]) and len(stages) > 1 and not is_input:
-        return tuple(stages[1:])
-    return tuple(stages)

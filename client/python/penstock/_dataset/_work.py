@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 import numpy as np
 
+from penstock import io
 from penstock._dataset import _cardinality
-from penstock._tracing import _program
 from penstock._dataset._arguments import at_least, check_unused, optional, turns
-from penstock._spec._stage import Seed, Trait, declare, user_line
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Seed, Trait, declare
+from penstock._tracing import _program
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
@@ -69,8 +71,6 @@ class Work:
           features: a dict from keys to penstock.io.FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, SparseFeature and
             RaggedFeature. Behind `batch` each row is parsed, as tf.io.parse_example does.
         """
-        from penstock import io
-
         check_unused(num_parallel_calls)
         stage = io.example_stage(features, name)
         structure = {key: None for key in features}

@@ -5,13 +5,14 @@ import operator
 
 import numpy as np
 
-from penstock._tracing import _trace
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _constants, _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def to_integer(value, what):
     """An int of a size, an axis or a count; NumPy's will do."""
-    if isinstance(value, (bool, np.bool_, _trace.Tensor)) or not hasattr(value, "__index__"):
+    if isinstance(value, (bool, np.bool_, _trace.StandIn)) or not hasattr(value, "__index__"):
         raise TraceError(f"{what} {value!r}", "it is one integer, a constant")
     return operator.index(value)
 
@@ -46,12 +47,12 @@ def counted_from_last(axis, ndim, shown):
 
 def as_array(a):
     """A traced value as it is; a list, or whatever else NumPy takes for an array, as one."""
-    return a if isinstance(a, _trace.Tensor) else _trace.packed(a)
+    return a if isinstance(a, _trace.StandIn) else _constants.packed(a)
 
 
 def flat(a):
     """All values as one axis."""
-    if not isinstance(a, _trace.Tensor):
+    if not isinstance(a, _trace.StandIn):
         return np.ravel(a)
     if a.ndim == 1:
         return a
@@ -95,11 +96,11 @@ def expanded(a, axes):
 
 def reshaped_by_data(a, shape, shown="np.reshape"):
     """The array under a shape of which the data tells some sizes, a list or a traced one; those that are constants stay known."""
-    if isinstance(shape, _trace.Tensor):
+    if isinstance(shape, _trace.StandIn):
         return call("reshape", (a, shape if shape.ndim else shape[None]), {}, shown)
     sizes = [-1 if size is None else size for size in shape]
     reshaped = call("reshape", (a, sizes), {}, shown)
-    known = [-1 if isinstance(size, _trace.Tensor) else to_integer(size, f"{shown} to the size") for size in sizes]
+    known = [-1 if isinstance(size, _trace.StandIn) else to_integer(size, f"{shown} to the size") for size in sizes]
     return reshaped if set(known) == {-1} else call("ensure_shape", (reshaped, known), {}, shown)
 
 
@@ -113,7 +114,7 @@ def sizes_of(a):
 
 def counted(size):
     """The integers below a size: an array, or a traced value where the size is one."""
-    return call("arange", (size,), {}, "np.arange") if isinstance(size, _trace.Tensor) else np.arange(size)
+    return call("arange", (size,), {}, "np.arange") if isinstance(size, _trace.StandIn) else np.arange(size)
 
 
 def wrapped(a, dtype):

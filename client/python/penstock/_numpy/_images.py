@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._numpy._axes import to_integer
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _constants, _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 # The rows are red, green, blue, or luma and the two differences (tf.image's matrices).
 _RGB_TO_YUV = [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]]
@@ -14,7 +15,7 @@ _YIQ_TO_RGB = [[1, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0
 
 
 def _require_image(image, shown):
-    if not isinstance(image, _trace.Tensor):
+    if not isinstance(image, _trace.StandIn):
         raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
     if image.ndim not in (3, 4):
         raise TraceError(f"{shown} of shape {image.shape}", "an image is (height, width, channels), a batch of them has one axis more")
@@ -150,7 +151,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
     shown = "penstock.image.crop_and_resize"
     if method not in ("bilinear", "nearest"):
         raise TraceError(f"{shown} with method={method!r}", 'it is "bilinear" or "nearest"')
-    image, boxes = (x if isinstance(x, _trace.Tensor) else _trace.packed(x) for x in (image, boxes))
+    image, boxes = (x if isinstance(x, _trace.StandIn) else _constants.packed(x) for x in (image, boxes))
     boxes = boxes.astype(np.float32)
     if image.ndim not in (3, 4) or boxes.ndim != 2 or boxes.shape[1] != 4 or image.shape[-1] is None:
         raise TraceError(f"{shown} of an image of shape {image.shape} and boxes of shape {boxes.shape}", "(height, width, channels) and (boxes, 4)")
@@ -158,7 +159,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
     height, width = np.shape(image)[-3], np.shape(image)[-2]
     lines, is_inside = [], None
     for axis, (size, whole) in enumerate(zip(sizes, (height, width))):
-        last = (whole - 1).astype(np.float32) if isinstance(whole, _trace.Tensor) else np.float32(whole - 1)
+        last = (whole - 1).astype(np.float32) if isinstance(whole, _trace.StandIn) else np.float32(whole - 1)
         first, end = boxes[:, axis, None], boxes[:, axis + 2, None]
         if size > 1:
             step = (end - first) * last / np.float32(size - 1)
@@ -172,7 +173,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
     table = np.reshape(image, [-1, image.shape[-1]])
     start = 0
     if image.ndim == 4 and box_indices is not None:
-        numbers = box_indices if isinstance(box_indices, _trace.Tensor) else _trace.packed(box_indices)
+        numbers = box_indices if isinstance(box_indices, _trace.StandIn) else _constants.packed(box_indices)
         start = (numbers.astype(np.int64) * (height * width))[:, None, None]
 
     def pixels(y, x):

@@ -5,16 +5,17 @@ import math
 import numpy as np
 
 from penstock._numpy import _taking
-from penstock._tracing import _trace
 from penstock._numpy._axes import flat
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def is_along_one_axis(items):
     """Whether the last item is a traced value, behind whole axes."""
     *before, index = items
     whole = all(item is Ellipsis or (isinstance(item, slice) and _is_whole(item)) for item in before)
-    return isinstance(index, _trace.Tensor) and whole and not any(item is Ellipsis for item in before[:-1])
+    return isinstance(index, _trace.StandIn) and whole and not any(item is Ellipsis for item in before[:-1])
 
 
 def _is_whole(item):
@@ -56,7 +57,7 @@ def without_numbers_in_arrays(items):
 
 
 def _is_foreign(item):
-    return hasattr(type(item), "__array__") and not isinstance(item, (np.ndarray, np.generic, _trace.Tensor))
+    return hasattr(type(item), "__array__") and not isinstance(item, (np.ndarray, np.generic, _trace.StandIn))
 
 
 def by_arrays(a, items):

@@ -3,9 +3,10 @@
 import numpy as np
 
 from penstock import _dtypes
-from penstock._tracing import _trace
 from penstock._numpy._axes import as_array, counted_from_last, flat, to_axis, to_integer, to_integers
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def is_of_strings(a):
@@ -14,7 +15,7 @@ def is_of_strings(a):
 
 def _operands(arrays, dtype, shown):
     """The arrays that a function joins, of one type as NumPy finds it."""
-    if isinstance(arrays, _trace.Tensor):
+    if isinstance(arrays, _trace.StandIn):
         raise TraceError(f"{shown} of the parts of a traced value", "it takes a list of arrays")
     arrays = [as_array(a) for a in arrays]
     strings = [is_of_strings(a) for a in arrays]
@@ -37,7 +38,7 @@ def _joined(arrays, axis):
 def _joined_few(arrays, axis):
     if len(arrays) == 1:
         return arrays[0]
-    if not any(isinstance(a, _trace.Tensor) for a in arrays):
+    if not any(isinstance(a, _trace.StandIn) for a in arrays):
         return np.concatenate(arrays, axis)
     return call("concat", arrays, {"axis": axis}, "np.concatenate")
 
@@ -89,7 +90,7 @@ def _with_axes(a, count):
     else:
         # Of (n,) and (n, m) NumPy makes (1, n), (1, n, 1) and (n, m, 1).
         before, behind = (1, count - 2) if ndim == 1 else (0, 1)
-    if not isinstance(a, _trace.Tensor):
+    if not isinstance(a, _trace.StandIn):
         a = np.asarray(a)
     return a[(*(None,) * before, *(slice(None),) * ndim, *(None,) * behind)]
 
@@ -98,7 +99,7 @@ def _stacked(name, count, axis):
     shown = f"np.{name}"
 
     def apply(tup, *, dtype=None, casting="same_kind"):
-        if isinstance(tup, _trace.Tensor):
+        if isinstance(tup, _trace.StandIn):
             raise TraceError(f"{shown} of the parts of a traced value", "it takes a list of arrays")
         arrays = [_with_axes(a, count) for a in tup]
         along = 0 if name == "hstack" and arrays and np.ndim(arrays[0]) == 1 else axis
@@ -135,11 +136,11 @@ def tile(A, reps):
 
 
 def roll(a, shift, axis=None):
-    if isinstance(shift, _trace.Tensor) and shift.ndim:
+    if isinstance(shift, _trace.StandIn) and shift.ndim:
         # NumPy adds them up.
         raise TraceError(f"np.roll by a traced value of shape {shift.shape}", "penstock.functions.roll(x, shift, axis=-1) moves each row by its own")
     several = isinstance(shift, (tuple, list)) or isinstance(shift, np.ndarray) and shift.ndim
-    shifts = [by if isinstance(by, _trace.Tensor) else to_integer(by, "np.roll by") for by in (shift if several else [shift])]
+    shifts = [by if isinstance(by, _trace.StandIn) else to_integer(by, "np.roll by") for by in (shift if several else [shift])]
     if axis is None:
         shift = sum(shifts)
         if a.ndim == 1:
@@ -163,7 +164,7 @@ def split(ary, indices_or_sections, axis=0, shown="np.split", uneven=False):
     size = ary.shape[axis]
     before = (slice(None),) * axis
     if isinstance(indices_or_sections, (tuple, list, np.ndarray)):
-        places = [place if isinstance(place, _trace.Tensor) else to_integer(place, shown + " at") for place in indices_or_sections]
+        places = [place if isinstance(place, _trace.StandIn) else to_integer(place, shown + " at") for place in indices_or_sections]
         bounds = [None, *places, None]
         return [ary[(*before, slice(first, end))] for first, end in zip(bounds, bounds[1:])]
     sections = to_integer(indices_or_sections, shown + " into")

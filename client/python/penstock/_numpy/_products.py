@@ -6,13 +6,14 @@ import string
 import numpy as np
 
 from penstock._numpy import _taking
-from penstock._tracing import _trace
 from penstock._numpy._axes import counted, flat, reshaped_by_data, sizes_of, to_axes, to_axis, to_integer, to_integers, wrapped
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _constants, _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def _array(a):
-    return a if isinstance(a, _trace.Tensor) else _trace.packed(a)
+    return a if isinstance(a, _trace.StandIn) else _constants.packed(a)
 
 
 def _refuse_out(shown, out):
@@ -38,7 +39,7 @@ def matmul(a, b, /, out=None, shown="np.matmul"):
     _refuse_other_sizes(a.shape[-1], b.shape[max(b.ndim - 2, 0)], shown)
     dtype = _common(a, b)
     if dtype.kind == "f" and b.ndim <= 2:
-        if isinstance(b, _trace.Tensor):
+        if isinstance(b, _trace.StandIn):
             # As many rows as a has columns; and where these are a batch's, they are no row's affair.
             sizes = [a.shape[-1] if b.shape[0] is None else b.shape[0], *b.shape[1:]]
             b = b if sizes[0] is None else call("ensure_shape", (b, [-1 if size is None else size for size in sizes]), {}, shown)
@@ -300,7 +301,7 @@ def broadcast_to(array, shape, subok=False):
 
 
 def _broadcast_to_data(array, shape, shown):
-    if isinstance(shape, _trace.Tensor):
+    if isinstance(shape, _trace.StandIn):
         shape = [shape] if not shape.ndim else [shape[i] for i in range(shape.shape[0])]
     wanted = list(shape) if isinstance(shape, (list, tuple)) else [shape]
     if array.ndim > len(wanted):
@@ -327,6 +328,6 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         places[:2] = 1, 0
     sizes = [1] * len(rows)
     for row, place in zip(rows, places):
-        (sizes[place],) = sizes_of(row) if isinstance(row, _trace.Tensor) else row.shape
+        (sizes[place],) = sizes_of(row) if isinstance(row, _trace.StandIn) else row.shape
     grids = [row[tuple(slice(None) if axis == place else None for axis in range(len(rows)))] for row, place in zip(rows, places)]
     return tuple(grids if sparse else [broadcast_to(grid, sizes) for grid in grids])

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
+from penstock._numpy import _taking
 from penstock._numpy._axes import as_array, to_axes, to_axis, to_integer, to_integers, wrapped
-from penstock._tracing._trace import TraceError
+from penstock._tracing import _trace
+from penstock._tracing._refusals import TraceError
 
 
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
@@ -46,19 +47,19 @@ def _filtered(a, taps, mode, shown):
 
 
 def _taps(v, shown):
-    if isinstance(v, _trace.Tensor):
+    if isinstance(v, _trace.StandIn):
         raise TraceError(f"{shown} with taps that are traced", "they are a constant array")
     return np.atleast_1d(v)
 
 
 def convolve(a, v, mode="full"):
-    if not isinstance(a, _trace.Tensor):
+    if not isinstance(a, _trace.StandIn):
         a, v = v, a
     return _filtered(a, _taps(v, "np.convolve")[::-1], mode, "np.convolve")
 
 
 def correlate(a, v, mode="valid"):
-    if not isinstance(a, _trace.Tensor):
+    if not isinstance(a, _trace.StandIn):
         raise TraceError("np.correlate with taps that are traced", "they are a constant array")
     return _filtered(a, _taps(v, "np.correlate"), mode, "np.correlate")
 
@@ -83,7 +84,7 @@ def _as_end(a, axis, value):
     if value is None or np.ndim(value):
         return value
     edge = a[(*(slice(None),) * axis, slice(0, 1))]
-    value = value if isinstance(value, _trace.Tensor) else np.asarray(value)
+    value = value if isinstance(value, _trace.StandIn) else np.asarray(value)
     return np.where(edge == edge, value, value)
 
 
@@ -95,22 +96,22 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 def interp(x, xp, fp, left=None, right=None, period=None):
     shown = "np.interp"
-    if period is not None or isinstance(xp, _trace.Tensor):
+    if period is not None or isinstance(xp, _trace.StandIn):
         raise TraceError(f"{shown} with a period, or between places that are traced", "places are a constant list in rising order")
     xp = np.asarray(xp, np.float64)
     if xp.ndim != 1 or xp.size < 1 or not (xp[1:] > xp[:-1]).all():
         raise TraceError(f"{shown} between places that do not rise", "places are a constant list in rising order")
     if np.shape(fp) != xp.shape:
         raise TraceError(f"{shown} of {np.shape(fp)} values at {xp.size} places", "a value for each place")
-    fp = fp.astype(np.float64) if isinstance(fp, _trace.Tensor) else np.asarray(fp, np.float64)
-    x = x.astype(np.float64) if isinstance(x, _trace.Tensor) else np.asarray(x, np.float64)
+    fp = fp.astype(np.float64) if isinstance(fp, _trace.StandIn) else np.asarray(fp, np.float64)
+    x = x.astype(np.float64) if isinstance(x, _trace.StandIn) else np.asarray(x, np.float64)
     left, right = fp[0] if left is None else left, fp[-1] if right is None else right
     if xp.size == 1:
         return np.where(x < xp[0], left, np.where(x > xp[0], right, fp[0]))
     rise = (fp[1:] - fp[:-1]) / (xp[1:] - xp[:-1])
     place = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, xp.size - 2)
     values = _taken(rise, place) * (x - _taken(xp, place)) + _taken(fp, place)
-    if isinstance(rise, _trace.Tensor) or not np.isfinite(rise).all():
+    if isinstance(rise, _trace.StandIn) or not np.isfinite(rise).all():
         values = _beside_infinite(x, xp, fp, rise, place, values)
     values = np.where(x == xp[-1], fp[-1], values)
     return np.where(x < xp[0], left, np.where(x > xp[-1], right, values))
@@ -125,13 +126,11 @@ def _beside_infinite(x, xp, fp, rise, place, values):
 
 
 def _taken(table, places):
-    from penstock._numpy import _taking
-
-    return _taking.take(table, places, 0) if isinstance(places, _trace.Tensor) else table[places]
+    return _taking.take(table, places, 0) if isinstance(places, _trace.StandIn) else table[places]
 
 
 def polyval(p, x):
-    if isinstance(p, _trace.Tensor):
+    if isinstance(p, _trace.StandIn):
         raise TraceError("np.polyval of coefficients that are traced", "they are a constant list")
     p = np.asarray(p)
     y = np.where(x == x, p.dtype.type(0), p.dtype.type(0)).astype(np.result_type(p.dtype, x.dtype))
@@ -182,7 +181,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     # As NumPy computes it: Python's numbers take the type of what is traced.
     kinds = [x.dtype for x in (start, stop) if not isinstance(x, (int, float))]
     kind = np.result_type(*kinds, 1.0)
-    start, stop = (x.astype(kind) if isinstance(x, _trace.Tensor) else kind.type(x) for x in (start, stop))
+    start, stop = (x.astype(kind) if isinstance(x, _trace.StandIn) else kind.type(x) for x in (start, stop))
     values = np.arange(num, dtype=kind) * ((stop - start) / (num - 1 if endpoint else num)) + start
     if endpoint:
         values = np.where(np.arange(num) == num - 1, stop, values)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._numpy._axes import to_axis, to_integer
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _refusals, _showing, _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def rfft(a, n=None, axis=-1, norm=None, out=None):
@@ -34,13 +35,13 @@ class Spectrum:
         self._parts = parts
 
     def __repr__(self):
-        _trace.refuse_text()
+        _showing.refuse_text()
         return f"<traced spectrum of {self._parts!r}>"
 
     __str__ = __repr__
 
     def __format__(self, spec):
-        _trace.refuse_text()
+        _showing.refuse_text()
         return format(repr(self), spec)
 
     @property
@@ -139,7 +140,7 @@ class Spectrum:
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        raise _trace.TraceAttributeError(f"attribute .{name} of complex numbers", _INSTEAD)
+        raise _refusals.TraceAttributeError(f"attribute .{name} of complex numbers", _INSTEAD)
 
     def __array__(self, dtype=None, copy=None):
         raise TraceError("complex numbers as a traced value", _INSTEAD)
@@ -154,7 +155,7 @@ def _beside(other):
         return other
     if isinstance(other, complex) or getattr(other, "dtype", np.dtype(float)).kind == "c":
         raise TraceError("complex constants", _INSTEAD)
-    return (other if isinstance(other, _trace.Tensor) else np.asarray(other))[..., None]
+    return (other if isinstance(other, _trace.StandIn) else np.asarray(other))[..., None]
 
 
 def _spectrum(value):

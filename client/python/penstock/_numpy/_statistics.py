@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._numpy._axes import as_array, axes_last, expanded, flat, to_axes, wrapped
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def _refuse(shown, **given):
@@ -58,11 +59,11 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     row, axes = _as_row(a, axis, "np.median")
     ordered = np.sort(row)
     size = _size_along_last(row)
-    if isinstance(size, _trace.Tensor):
+    if isinstance(size, _trace.StandIn):
         # Where there are none, the places in the middle and the last one are that of the zero.
         ordered = np.pad(ordered, [(0, 0)] * (row.ndim - 1) + [(0, 1)])
     low, high = (_floating(ordered[..., place]) for place in ((size - 1) // 2, size // 2))
-    if isinstance(size, _trace.Tensor):
+    if isinstance(size, _trace.StandIn):
         middle = np.where(size == 0, low.dtype.type(np.nan), np.where(size % 2 == 1, low, (low + high) / 2))
     else:
         middle = low if size % 2 else (low + high) / 2
@@ -97,7 +98,7 @@ def _one_quantile(ordered, q, is_weak, method):
     # Python's numbers take the type of the values; NumPy's are float64, in which the difference is multiplied then.
     kind = low.dtype if is_weak else np.dtype(np.float64)
     between, rest = high - low, 1 - part
-    if isinstance(part, _trace.Tensor):
+    if isinstance(part, _trace.StandIn):
         result = np.where(part >= 0.5, high - between * rest.astype(kind), low + between * part.astype(kind))
     else:
         result = high - between * kind.type(rest) if part >= 0.5 else low + between * kind.type(part)
@@ -105,7 +106,7 @@ def _one_quantile(ordered, q, is_weak, method):
 
 
 def _quantile(a, q, axis, method, keepdims, shown):
-    if isinstance(q, _trace.Tensor):
+    if isinstance(q, _trace.StandIn):
         raise TraceError(f"{shown} of a part that only the data tells", "it is a constant")
     parts = np.asarray(q, np.float64)
     if parts.ndim > 1 or not ((parts >= 0) & (parts <= 1)).all():
@@ -124,7 +125,7 @@ def quantile(a, q, axis=None, out=None, overwrite_input=False, method="linear", 
 
 def percentile(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *, weights=None):
     _refuse("np.percentile", out=out, weights=weights)
-    q = q if isinstance(q, _trace.Tensor) else q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
+    q = q if isinstance(q, _trace.StandIn) else q / 100 if type(q) in (int, float) else np.true_divide(q, 100)
     return _quantile(a, q, axis, method, keepdims, "np.percentile")
 
 
@@ -132,8 +133,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     _refuse("np.average", returned=returned)
     if weights is None:
         return np.mean(a, axis=axis, keepdims=keepdims)
-    weights = weights if isinstance(weights, _trace.Tensor) else np.asarray(weights)
-    if not isinstance(a, _trace.Tensor):
+    weights = weights if isinstance(weights, _trace.StandIn) else np.asarray(weights)
+    if not isinstance(a, _trace.StandIn):
         a = np.asarray(a)
     dtype = np.result_type(a.dtype, weights.dtype, *([np.float64] if a.dtype.kind in "biu" else []))
     if weights.ndim != a.ndim:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._numpy._axes import along_axis, counted, counted_from_last, flat, sizes_of
-from penstock._tracing._trace import TraceError, call
+from penstock._tracing import _constants, _trace
+from penstock._tracing._language import call
+from penstock._tracing._refusals import TraceError
 
 
 def take(a, indices, axis=None, out=None, mode="raise"):
@@ -13,8 +14,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     if axis is None:
         a, axis = flat(a), 0
     axis = counted_from_last(axis, a.ndim, "np.take")
-    indices = indices if isinstance(indices, _trace.Tensor) else np.asarray(indices)
-    if isinstance(indices, _trace.Tensor) or mode != "raise":
+    indices = indices if isinstance(indices, _trace.StandIn) else np.asarray(indices)
+    if isinstance(indices, _trace.StandIn) or mode != "raise":
         return call("take", (a, indices), {"axis": axis, "mode": mode}, "np.take")
     return a[(*(slice(None),) * (axis + a.ndim), indices if indices.ndim else indices.item())]
 
@@ -22,10 +23,10 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 def compress(condition, a, axis=None, out=None):
     if out is not None:
         raise TraceError("np.compress into an array", "the result is a value of its own")
-    a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
+    a = a if isinstance(a, _trace.StandIn) else np.asarray(a)
     if axis is None:
         a, axis = flat(a), 0
-    if not isinstance(condition, _trace.Tensor):
+    if not isinstance(condition, _trace.StandIn):
         condition = np.asarray(condition)
     condition = condition if condition.dtype == bool else condition != 0
     return call("compress", (condition, a), {"axis": counted_from_last(axis, a.ndim, "np.compress")}, "np.compress")
@@ -34,7 +35,7 @@ def compress(condition, a, axis=None, out=None):
 def searchsorted(a, v, side="left", sorter=None):
     if sorter is not None:
         raise TraceError("np.searchsorted with a sorter", "np.searchsorted(a[sorter], v)")
-    a = a if isinstance(a, _trace.Tensor) else np.asarray(a)
+    a = a if isinstance(a, _trace.StandIn) else np.asarray(a)
     # Flags are ordered as the numbers that they are.
     a, v = (x.astype(np.int8) if getattr(x, "dtype", None) == bool else x for x in (a, v))
     return call("searchsorted", (a, v), {"side": side}, "np.searchsorted")
@@ -50,7 +51,7 @@ def digitize(x, bins, right=False):
 def isin(element, test_elements, assume_unique=False, invert=False, kind=None):
     known = np.asarray(test_elements)
     if known.dtype.kind in "OSU" and known.size:
-        words = list(dict.fromkeys(_trace.texts(known)))
+        words = list(dict.fromkeys(_constants.texts(known)))
         return (call("string_lookup", (element,), {"vocabulary": words, "default": -1}, "np.isin") >= 0) ^ bool(invert)
     known = np.unique(known)
     if known.size == 0:
@@ -94,7 +95,7 @@ def take_along_axis(arr, indices, axis=-1):
     # Where each row along the axis begins, and how far apart its values are.
     first = np.take(np.arange(np.prod(own)).reshape(own), [0], axis)
     step = int(np.prod(own[axis + 1 :]))
-    if not isinstance(indices, _trace.Tensor):
+    if not isinstance(indices, _trace.StandIn):
         return flat(arr)[np.where(indices < 0, indices + own[axis], indices) * step + first]
     size = own[axis]
     # One that is outside becomes one that is outside of all, and not another row's.
@@ -139,7 +140,7 @@ def repeat(a, repeats, axis=None):
     a, before = along_axis(a, axis, "np.repeat")
     shape = a.shape
     size = shape[len(before)]
-    if isinstance(repeats, _trace.Tensor):
+    if isinstance(repeats, _trace.StandIn):
         return _repeated_by_data(a, repeats, before)
     if size is None:
         others = [*shape[: len(before)], *shape[len(before) + 1 :]]

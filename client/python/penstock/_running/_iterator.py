@@ -15,10 +15,11 @@ from typing import Any, Dict
 import numpy as np
 
 from penstock import _control, _core, _errors
-from penstock._running import _daemon
 from penstock._options import Options
-from penstock._spec._stage import Nested, Spec, user_line
+from penstock._running import _daemon
 from penstock._running._undivided import Undivided
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Nested, Spec
 
 _numbers = itertools.count(1)
 # Between two looks for a daemon that has gone away.

@@ -14,8 +14,8 @@ import warnings
 
 from penstock import _control, _core, _errors
 from penstock._running import _daemon
-from penstock._spec._stage import Spec, first_seed
 from penstock._running._undivided import Undivided
+from penstock._spec._stage import Spec, first_seed
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}")
 _INDEX_OF_SHARD = re.compile(r"(shard \{ num_shards: \d+) index: \d+")

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._registry import FUNCTIONS
+from penstock._tracing import _refusals
 
 _IN_THE_DATA_PATH = "Python does not run in the data path; do it in the trainer, or before the data is written (penstock write)"
 
@@ -43,5 +43,5 @@ def error(name, known):
         place = f"np.{numpys}, which takes traced values where docs/python.md lists it"
     if place is None and name in FUNCTIONS:
         place = f"penstock.functions.{name}"
-    hint = f"in its place: {place}" if place else _trace.near(name, known)
+    hint = f"in its place: {place}" if place else _refusals.near(name, known)
     return AttributeError(f"module 'penstock' has no attribute {name!r}" + (f"; {hint}" if hint else ""))

@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 
-from penstock._spec._stage import _is_users, user_line
+from penstock._spec._lines import is_users, user_line
 
 
 def states(function=None):
@@ -51,7 +51,7 @@ def _held(function):
                 value = value.__self__
             if _is_generator(value):
                 found.setdefault(id(value), (name, value))
-            elif isinstance(_function_of(value), types.FunctionType) and _is_users(_function_of(value).__code__.co_filename):
+            elif isinstance(_function_of(value), types.FunctionType) and is_users(_function_of(value).__code__.co_filename):
                 waiting.append(value)
     return found.values()
 
@@ -118,7 +118,7 @@ def _of_slot(found, value):
 
 def _is_users_class(kind):
     module = sys.modules.get(kind.__module__)
-    return _is_users(getattr(module, "__file__", None) or "") and kind is not object
+    return is_users(getattr(module, "__file__", None) or "") and kind is not object
 
 
 def _values_of(function):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from penstock._tracing import _trace
 from penstock._registry import FUNCTIONS
+from penstock._tracing import _language, _refusals
 
 # Those that are NumPy's: np.tanh(x), x.astype(...).
 _NUMPY = {"where", "clip", "reshape", "transpose", "unpack_bits"}
@@ -19,7 +19,7 @@ def lookup(name, module, prefixes=("",), every=False, instead=None):
         for prefix in prefixes:
             if prefix + name in FUNCTIONS and (every or prefix or not is_numpy(name)):
                 return _make(prefix + name, f"{module}.{name}")
-        hint = f"use {instead}" if instead else _trace.near(name, [known for known in FUNCTIONS if every or not is_numpy(known)])
+        hint = f"use {instead}" if instead else _refusals.near(name, [known for known in FUNCTIONS if every or not is_numpy(known)])
         raise AttributeError(f"{module} has no function {name!r}" + (f"; {hint}" if hint else ""))
     raise AttributeError(name)
 
@@ -28,7 +28,7 @@ def _make(name, shown):
     signature, doc = FUNCTIONS[name]
 
     def function(*args, **kwargs):
-        return _trace.call(name, args, kwargs, shown)
+        return _language.call(name, args, kwargs, shown)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{signature}\n\n{doc}\n\nOn traced values: inside a function given to map."

@@ -6,10 +6,13 @@ import re
 import numpy as np
 
 from penstock import _structure
-from penstock._spec import _textproto
 from penstock._registry import FUNCTIONS
+from penstock._spec import _textproto
 from penstock._spec._stage import Seed, SeededText, Stage
-from penstock._tracing._trace import _SYMBOLS, Node, Tensor, TraceError, _quoted, is_identifier, parameters, to_node
+from penstock._tracing._constants import is_identifier, quoted, to_node
+from penstock._tracing._language import SYMBOLS, parameters
+from penstock._tracing._refusals import TraceError
+from penstock._tracing._trace import Node, StandIn
 
 # Deeper texts are cut by a `let`; the daemon refuses them from 200 levels on.
 _MAX_DEPTH = 40
@@ -26,7 +29,7 @@ class _Writer:
         self.lets = []
         self._taken = {*features, *FUNCTIONS}
         self._features = {
-            name: name if is_identifier(name) and name not in FUNCTIONS else f"feature({_quoted(name)})" for name in features
+            name: name if is_identifier(name) and name not in FUNCTIONS else f"feature({quoted(name)})" for name in features
         }
         self._texts = {}
         self._depths = {}
@@ -92,8 +95,8 @@ class _Writer:
             return self._constant(node.value), 0
         if node.kind == "subscript":
             return f"{inputs[0]}[{node.value.format(*inputs)}]", depth
-        if node.value in _SYMBOLS and len(inputs) == 2 and not node.keywords:
-            return f"({inputs[0]} {_SYMBOLS[node.value]} {inputs[1]})", depth
+        if node.value in SYMBOLS and len(inputs) == 2 and not node.keywords:
+            return f"({inputs[0]} {SYMBOLS[node.value]} {inputs[1]})", depth
         if node.value in _PREFIXES and len(inputs) == 1:
             return f"({_PREFIXES[node.value]}{inputs[0]})", depth
         texts = [_bare(text) for text in inputs]
@@ -152,7 +155,7 @@ def _bare(text):
 def _map_stage(nodes, names, structure, features, name, line, op="map"):
     writer = _Writer(nodes, features)
     outs = [
-        f"{out if is_identifier(out) else _quoted(out)} = {writer.text(node)}" for out, node in zip(names, nodes)
+        f"{out if is_identifier(out) else quoted(out)} = {writer.text(node)}" for out, node in zip(names, nodes)
     ]
     is_flat_dict = isinstance(structure, dict) and all(
         inner is None and _structure.key_text(key) == key for key, inner in structure.items()
@@ -167,7 +170,7 @@ def _map_stage(nodes, names, structure, features, name, line, op="map"):
 
 
 def _is_tensor(value):
-    return isinstance(value, (Tensor, bool, int, float, str, bytes, np.generic, np.ndarray))
+    return isinstance(value, (StandIn, bool, int, float, str, bytes, np.generic, np.ndarray))
 
 
 def _as_value(trace, value):
@@ -278,10 +281,10 @@ def state_stage(op, trace, states, state, result, name, line):
         ("constant", writer.constants),
         ("let", writer.all_seeded(writer.lets)),
         ("initial_state", [message for _, message in states]),
-        ("state", writer.all_seeded(f"{_quoted(path)} = {writer.text(node)}" for (path, _), node in zip(states, nodes))),
+        ("state", writer.all_seeded(f"{quoted(path)} = {writer.text(node)}" for (path, _), node in zip(states, nodes))),
     ]
     if result is not None:
-        names = [out if is_identifier(out) else _quoted(out) for out in _structure.paths(structure)]
+        names = [out if is_identifier(out) else quoted(out) for out in _structure.paths(structure)]
         fields.append(("out", writer.all_seeded(f"{out} = {writer.text(node)}" for out, node in zip(names, outs))))
         fields.append(("structure", _structure.to_json(structure)))
     return Stage(op, fields, name, line), structure
