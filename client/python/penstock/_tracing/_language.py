@@ -2,33 +2,13 @@
 
 import numpy as np
 
-from penstock._registry import FUNCTIONS
+from penstock._registry import FUNCTIONS, PARAMETERS
 from penstock._tracing._constants import holds_strings, literal, texts, to_node, vocabulary, with_type
 from penstock._tracing._refusals import OUTSIDE, TraceError, near
 from penstock._tracing._trace import Node, StandIn, calls, find_trace, stand_in
 
 # Parameters that are computed with, where a list's type counts; of others, sizes for one, only its numbers do.
 _OPERANDS = {"x", "a", "b", "c", "d", "y", "v", "w", "low", "high", "on_value", "off_value", "weights", "image", "mean", "std"}
-
-
-_parameters = {}
-
-
-def parameters(name):
-    """Pairs of a parameter's name and its default of the function `name`; ... where there is none."""
-    found = _parameters.get(name)
-    if found is None:
-        import ast
-
-        arguments = ast.parse(f"def {FUNCTIONS[name][0]}: pass").body[0].args
-        names = [argument.arg for argument in arguments.args]
-        defaults = [ast.literal_eval(default) for default in arguments.defaults]
-        found = list(zip(names, [...] * (len(names) - len(defaults)) + defaults))
-        if arguments.vararg is not None:
-            found.append(("*" + arguments.vararg.arg, ...))
-        _parameters[name] = found
-    return found
-
 
 # Arguments of TensorFlow's and NumPy's functions that ours lack, with the values that mean nothing.
 _NEUTRAL = {
@@ -68,20 +48,18 @@ def call(name, args, kwargs, shown=None):
     if name in ("equal", "not_equal") and any(_are_words(arg) for arg in args):
         return _compare_with_words(name, args, shown)
     trace = find_trace(list(args) + list(kwargs.values()))
-    if trace is None and name in FUNCTIONS and all(default is not ... for _, default in parameters(name)):
+    if trace is None and name in FUNCTIONS and all(default is not ... for _, default in PARAMETERS[name]):
         # One that draws takes no tensor.
         trace = next(reversed(getattr(calls, "traces", ())), None)
     if trace is None:
         raise TraceError(f"{shown} is called without a traced value", "it works inside a function given to map")
     if name not in FUNCTIONS:
         raise TraceError(f"{shown} is not part of the expression language", near(name, FUNCTIONS) or OUTSIDE)
-    known = parameters(name)
-    variadic = bool(known) and known[-1][0].startswith("*")
-    names = [parameter for parameter, _ in known if not parameter.startswith("*")]
-    if len(args) > len(names) and not variadic:
+    known = PARAMETERS[name]
+    names = [parameter for parameter, _ in known]
+    if len(args) > len(names):
         raise TraceError(f"{shown} takes {len(names)} arguments, not {len(args)}", f"it is {FUNCTIONS[name][0]}")
     given = dict(zip(names, args))
-    rest = list(args[len(names) :])
     for key, value in kwargs.items():
         key = key if key in names else _SYNONYMS.get(key, key)
         if key in names:
@@ -92,8 +70,6 @@ def call(name, args, kwargs, shown=None):
             raise TraceError(f"{shown} has no argument {key}={value!r}", f"it is {FUNCTIONS[name][0]}")
     inputs, keywords, named, positional = [], [], [], True
     for parameter, default in known:
-        if parameter.startswith("*"):
-            continue
         if parameter not in given:
             if default is ...:
                 raise TraceError(f"{shown} lacks the argument {parameter}", f"it is {FUNCTIONS[name][0]}")
@@ -123,8 +99,7 @@ def call(name, args, kwargs, shown=None):
             if text is None:
                 raise TraceError(f"{shown}: {parameter} is not a constant", f"it is {FUNCTIONS[name][0]}")
             keywords.append((parameter, text))
-    inputs += [to_node(trace, with_type(value), shown) for value in rest] + named
-    return stand_in(trace, Node(trace, "call", name, inputs, keywords))
+    return stand_in(trace, Node(trace, "call", name, inputs + named, keywords))
 
 
 def _counted_from_last(axis, array, name):

@@ -6,11 +6,11 @@ import re
 import numpy as np
 
 from penstock import _structure
-from penstock._registry import FUNCTIONS
+from penstock._registry import FUNCTIONS, PARAMETERS
 from penstock._spec import _textproto
 from penstock._spec._stage import Seed, SeededText, Stage
 from penstock._tracing._constants import is_identifier, quoted, to_node
-from penstock._tracing._language import SYMBOLS, parameters
+from penstock._tracing._language import SYMBOLS
 from penstock._tracing._refusals import TraceError
 from penstock._tracing._trace import Node, StandIn
 
@@ -58,7 +58,7 @@ class _Writer:
 
     def _seed_argument(self, node, is_first):
         """A seed where the call draws and was given none, so that all passes and their cursors know it."""
-        known = parameters(node.value) if node.value in FUNCTIONS else []
+        known = PARAMETERS.get(node.value, [])
         if ("seed", None) not in known[len(node.inputs) :] or any(key == "seed" for key, _ in node.keywords):
             return ""
         self._seeds.append(("seed=" if is_first else ", seed=", Seed(None)))
