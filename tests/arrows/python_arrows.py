@@ -31,9 +31,8 @@ _LOOPS = {"_epochs", "cuda", "jax", "tensorflow", "torch"}
 
 def room(module):
     """Where a module lives, by its name."""
-    parts = module.split(".")[1:]
-    first = parts[0] if parts else ""
-    if first in ALLOWED and first != "penstock":
+    first, *inner = module.split(".")[1:] or [""]
+    if inner or first in ALLOWED and first != "penstock":
         return first
     return "names" if first in _NAMES else "penstock" if first in _FACES else "loops" if first in _LOOPS else "ground"
 
@@ -102,6 +101,8 @@ def check(folder):
     """Sentences about imports that may not be, and pairs of rooms whose arrow no module needs."""
     found = arrows(folder)
     complaints = [f"a circle: {', '.join(sorted(circle))}" for circle in circles({module: {to for to, _ in taken} for module, taken in found.items()})]
+    complaints += [f"{module} is in no room: ALLOWED lacks {room(module)}" for module in found if room(module) not in ALLOWED]
+    found = {module: taken for module, taken in found.items() if room(module) in ALLOWED}
     used = set()
     for module, taken in found.items():
         for to, _ in sorted(taken):

@@ -53,6 +53,7 @@ def test_arrows_that_point_down_are_fine(tmp_path):
     ("_spec/_lines.py", "import penstock\n", "_spec may not know penstock"),
     ("_spec/_stage.py", "from penstock._spec._text import Text\n", "a circle: penstock._spec._stage, penstock._spec._text"),
     ("_spec/_stage.py", "class A:\n    def f(self):\n        from penstock._spec import _text\n", "a circle: penstock._spec._stage, penstock._spec._text"),
+    ("_other/_new.py", "", "penstock._other._new is in no room: ALLOWED lacks _other"),
     ("_new.py", "from penstock._dataset import Dataset\n", "ground may not know _dataset"),
 ])  # fmt: skip
 def test_other_arrows_are_found(tmp_path, name, text, words):
