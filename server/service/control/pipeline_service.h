@@ -130,6 +130,11 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // Leaves out the names of other pipelines that the caller may not see.
   static void HideOthers(const PipelineTable::Visible& visible, v1::PipelineStats* stats);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
+  // What `walk(plan, limits)` finds in the stream that `source` describes, for as long as the caller waits; at most so many at a time. It
+  // goes on unheard where it does not end, and so must own what it touches.
+  template <typename Found, typename Walk>
+  grpc::Status LookUp(const grpc::ServerContext* context, const v1::SpecSource& source,
+                      Found* found, const Walk& walk);
 
   PipelineTable& table_;
   const Monitor& monitor_;

@@ -1,18 +1,15 @@
-// What a pipeline tells of itself.
+#include "server/service/pipeline/pipeline_watching.h"
 
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/utf8.h"
 #include "server/engine/spec/op_traits.h"
-#include "server/service/pipeline/pipeline.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"
 
@@ -65,18 +62,10 @@ uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int s
 
 }  // namespace
 
-void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
-  std::optional<absl::Status> outcome;
-  bool paused;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    paused = paused_;
-    if (shared_ != nullptr) outcome = shared_->outcome();
-    if (!failure_.ok()) outcome = failure_;
-    if (resting_ && resting_->finished) outcome = absl::OkStatus();
-  }
+void PipelineWatching::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
+  const std::optional<absl::Status> outcome = streams_.outcome();
   if (!outcome) {
-    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
+    *state = keeper_.paused() ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
   } else if (outcome->ok()) {
     *state = v1::PIPELINE_STATE_FINISHED;
   } else {
@@ -86,27 +75,24 @@ void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) cons
   }
 }
 
-v1::Pipeline Pipeline::Describe() const {
+v1::Pipeline PipelineWatching::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_spec()->mutable_stage() = timeline_.known().plan->spec().stage();
-    result.mutable_spec()->set_workers(workers_);
-    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
-    result.mutable_spec()->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
-    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
-    result.set_etag(timeline_.Etag());
-  }
+  keeper_.Look([&](const Timeline& timeline) {
+    *result.mutable_spec()->mutable_stage() = timeline.known().plan->spec().stage();
+    numbers_.Describe(result.mutable_spec());
+    for (const v1::Change& change : timeline.history()) *result.add_history() = change;
+    result.set_etag(timeline.Etag());
+  });
   v1::PipelineState state;
   v1::PipelineError error;
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
+  if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
   return result;
 }
 
-v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
+v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const {
   v1::PipelineStats result;
   result.set_name(name_);
   v1::PipelineState state;
@@ -114,18 +100,16 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  const std::shared_ptr<Stream> stream = shared();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (resting_) {
-      result.set_resting(true);
-      result.set_steps(resting_->at.step);
-    }
+  const PipelineStreams::Standing now = streams_.standing();
+  if (now.resting) {
+    result.set_resting(true);
+    result.set_steps(now.resting->at.step);
   }
+  const std::shared_ptr<Stream>& stream = now.shared;
   if (stream == nullptr) return result;
   result.set_small_pages(!stream->writer().has_huge_pages());
   stream->placement().Describe(stream->writer(), &result);
-  const std::vector<std::shared_ptr<Stream>> all = AllStreams();
+  const std::vector<std::shared_ptr<Stream>> all = streams_.All();
   for (const auto& one : all) {
     for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
       if (streams != nullptr) streams->push_back(one->ordinal());
@@ -147,9 +131,8 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
 
-  if (tunes().any()) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_autotune() = autotune_;
+  if (numbers_.tunes().any()) {
+    *result.mutable_autotune() = numbers_.autotune();
     result.mutable_autotune()->set_on(true);
   }
 
@@ -179,7 +162,7 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
               &write);
   if (read) *result.mutable_oldest_read() = ToProto(*read);
   if (write) *result.mutable_oldest_write() = ToProto(*write);
-  const v1::PipelineSpec spec_now = LastSpec();
+  const v1::PipelineSpec spec_now = keeper_.LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
@@ -211,9 +194,9 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   return result;
 }
 
-v1::ListSkippedResponse Pipeline::Skipped() const {
+v1::ListSkippedResponse PipelineWatching::Skipped() const {
   v1::ListSkippedResponse result;
-  const std::shared_ptr<Stream> stream = shared();
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return result;
   for (const auto& [place, path] : stream->Skipped()) {
     v1::SkippedPlace* out = result.add_places();
@@ -228,40 +211,34 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   return result;
 }
 
-std::vector<WaitLooks> Pipeline::Waits() const {
+std::vector<WaitLooks> PipelineWatching::Waits() const {
   std::vector<WaitLooks> waits;
-  for (const auto& stream : AllStreams()) {
+  for (const auto& stream : streams_.All()) {
     for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
       waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks, stream->ordinal()});
   }
   return waits;
 }
 
-absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
-                                                            bool with_numbers) const {
-  const std::shared_ptr<Stream> stream = shared();
+absl::StatusOr<v1::SamplePipelineResponse> PipelineWatching::Sample(int sheet_rows,
+                                                                    bool with_numbers) const {
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
 }
 
-std::vector<WorkerPulse> Pipeline::Pulses() const {
+std::vector<WorkerPulse> PipelineWatching::Pulses() const {
   std::vector<WorkerPulse> pulses;
-  for (const auto& stream : AllStreams()) {
+  for (const auto& stream : streams_.All()) {
     const std::vector<WorkerPulse> more = stream->Pulses();
     pulses.insert(pulses.end(), more.begin(), more.end());
   }
   return pulses;
 }
 
-void Pipeline::EndAtHungReads() {
-  for (const auto& stream : AllStreams()) {
-    if (stream != nullptr) stream->EndAtHungRead();
-  }
-}
-
-v1::ListGroupsResponse Pipeline::Groups() const {
+v1::ListGroupsResponse PipelineWatching::Groups() const {
   std::map<std::string, v1::GroupStats> groups;
-  for (const auto& stream : AllStreams()) {
+  for (const auto& stream : streams_.All()) {
     const uint64_t published = stream->writer().published();
     for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
       const bool is_first = !groups.contains(consumer.group);
@@ -286,24 +263,24 @@ v1::ListGroupsResponse Pipeline::Groups() const {
     }
   }
   v1::ListGroupsResponse response;
-  std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [name, group] : groups) {
     if (group.consumers() == 0) group.set_first_position(0);
-    if (const auto policy = slow_policies_.find(name); policy != slow_policies_.end()) {
-      group.set_slow(ToProto(policy->second.first));
-      group.set_lag_ms(policy->second.second);
+    if (const auto policy = keeper_.SlowPolicyOf(name)) {
+      group.set_slow(ToProto(policy->first));
+      group.set_lag_ms(policy->second);
     }
     *response.add_groups() = std::move(group);
   }
   return response;
 }
 
-absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration, const Cancelled& cancelled) {
+absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
+                                                    const std::function<bool()>& cancelled) const {
   {
-    std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-    if (absl::Status status = EndRest(); !status.ok()) return status;
+    const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
+    if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
   }
-  const std::shared_ptr<Stream> stream = shared();
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())
     return absl::FailedPreconditionError("a profile of this pipeline is being made already");
