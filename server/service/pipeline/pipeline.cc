@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "ring/may_take_place.h"
 #include "ring/rival.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/plan/open_seeds.h"
@@ -230,8 +231,10 @@ absl::StatusOr<Attached> Pipeline::AttachTo(std::shared_ptr<Stream> stream,
   {
     std::lock_guard<std::mutex> lock(mutex_);
     const auto policy = slow_policies_.find(spec.group);
-    if (policy != slow_policies_.end()) std::tie(spec.slow, spec.lag_ms) = policy->second;
+    spec.group_is_told = policy != slow_policies_.end();
+    if (spec.group_is_told) std::tie(spec.slow, spec.lag_ms) = policy->second;
   }
+  spec.is_guest = IsGuest(newcomer);
   const ring::Status status =
       stream->writer().Attach(spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
@@ -317,7 +320,12 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   const auto num_read = std::count_if(
       replays.begin(), replays.end(),
       [](const ReplayStream& replay) { return !replay.stream->writer().IsDeserted(); });
-  if (static_cast<size_t>(num_read) >= kMaxReplays || replays.size() >= kMaxReplaysAndEnding) {
+  const auto of_user = std::count_if(
+      replays.begin(), replays.end(),
+      [&newcomer](const ReplayStream& replay) { return replay.spec.uid == newcomer.uid; });
+  if (!ring::MayTakePlace(static_cast<size_t>(num_read),
+                          IsGuest(newcomer) ? static_cast<size_t>(of_user) : 0, kMaxReplays) ||
+      replays.size() >= kMaxReplaysAndEnding) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
                      newcomer.position.step, ")"));
@@ -337,6 +345,8 @@ absl::StatusOr<Attached> Pipeline::Replay(const Newcomer& newcomer) {
   alone.spec.group = newcomer.spec.group;
   alone.spec.name = newcomer.spec.name;
   alone.spec.identity = newcomer.spec.identity;
+  alone.spec.uid = newcomer.uid;
+  alone.spec.may_send_away = newcomer.spec.may_send_away;
   alone.spec.on_device = newcomer.spec.on_device;
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;
@@ -486,6 +496,7 @@ void Pipeline::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (stream == nullptr) return;
   std::vector<ReplayStream> replays = Replays();
   TellOfPlaces(replays, &stream->writer());
+  stream->writer().SetGuestWait(guest_wait_ns_.load());
   stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();

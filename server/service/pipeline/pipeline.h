@@ -28,6 +28,7 @@
 #include "base/numa_node.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "ring/guest_purses.h"
 #include "ring/split_log.h"
 #include "ring/writer.h"
 #include "server/engine/plan/cursor.h"
@@ -185,6 +186,8 @@ class Pipeline {
   // An error where it cannot be written down: then nothing is changed.
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
   v1::ListGroupsResponse Groups() const;
+  // NotFound where there is none of that name.
+  absl::Status DropGroup(const std::string& group);
   // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
   Tunes tunes() const;
   // The workers of the daemon's configuration, or one for each processor that they may use.
@@ -214,6 +217,8 @@ class Pipeline {
   // Leaves behind how far it has been handed out. REQUIRES: Close() has returned.
   void LeaveHighWater();
 
+  // As Writer::SetGuestWait, from the next Tick() on.
+  void SetGuestWait(uint64_t guest_wait_ns) { guest_wait_ns_.store(guest_wait_ns); }
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
 
@@ -331,6 +336,8 @@ class Pipeline {
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
   // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.
   absl::Status Restart(const std::string& cursor);
+  // Neither its owner nor the daemon's user, nor allowed to control it.
+  bool IsGuest(const Newcomer& newcomer) const;
   // As Attach(). REQUIRES: attach_mutex_.
   absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
   // Writes down which groups are complete, where that has changed. REQUIRES: attach_mutex_.
@@ -367,6 +374,8 @@ class Pipeline {
 
   // Set by StartAgain(): the shared stream has groups of before the restart.
   std::atomic<bool> has_restored_groups_{false};
+
+  std::atomic<uint64_t> guest_wait_ns_{ring::GuestPurses::kDefaultNs};  // of SetGuestWait()
 
   std::atomic<uint64_t> last_stream_{0};  // the ordinal of the one that was made last
 

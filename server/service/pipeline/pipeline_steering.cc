@@ -17,26 +17,12 @@
 namespace penstock {
 namespace {
 
-// Groups that have been told what becomes of slow consumers.
-constexpr size_t kMaxPolicies = 64;
 constexpr absl::Duration kLook = absl::Milliseconds(5);
 // Of a change, in the log: it may name thousands of files.
 constexpr size_t kMostLogged = 2000;
 
 bool ChangesBytes(const v1::Change& change) {
   return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
-}
-
-const char* Verb(ring::SlowPolicy slow) {
-  switch (slow) {
-    case ring::SlowPolicy::kBlock:
-      return "waited for";
-    case ring::SlowPolicy::kDetach:
-      return "detached";
-    case ring::SlowPolicy::kSkip:
-      return "skipped over";
-  }
-  return "";
 }
 
 // It takes no further step, though it may hold some.
@@ -509,35 +495,6 @@ absl::Status Pipeline::DetachConsumer(uint32_t id, int32_t pid) {
       !found.front()->writer().Dismiss(id, "DETACHED: it was sent away by the control plane")) {
     return absl::NotFoundError(absl::StrCat("no consumer ", id, " at pipeline ", name_));
   }
-  return absl::OkStatus();
-}
-
-absl::Status Pipeline::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow,
-                                     uint32_t lag_ms) {
-  // Streams that are made meanwhile would miss it.
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!slow_policies_.contains(group) && slow_policies_.size() >= kMaxPolicies) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many groups of one pipeline have a policy: limit ", kMaxPolicies));
-    }
-  }
-  const absl::Status written = WriteState([&](KeptState& state) {
-    state.slow_policies[group] = {slow, lag_ms};
-  });
-  if (!written.ok()) {
-    return absl::Status(
-        written.code(),
-        absl::StrCat("group ", group,
-                     " is as it was, as a change could not be written down: ", written.message()));
-  }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    slow_policies_[group] = {slow, lag_ms};
-  }
-  for (const auto& stream : AllStreams()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
-  Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
   return absl::OkStatus();
 }
 
