@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 _STRANGER = 54321
 
-# Says "in" when it is attached and has taken as many batches as it was told to, and then what its next one is, once it is told to go on.
+# Says "in" when it is attached and has taken as many batches as it was told to, and then how far on its next one is, once it is told to go on.
 GUEST = """
 import sys
 import penstock
@@ -25,10 +25,12 @@ options = eval(sys.argv[2])
 takes = options.pop("takes")
 loader = penstock.attach("p", socket=sys.argv[1], timeout=60, reconnect=5, **options)
 kept = [next(loader) for _ in range(takes)]
+last = loader.step if takes else None
 print("in", flush=True)
 sys.stdin.readline()
 try:
-    print("step", loader.step if next(loader) is not None else "", flush=True)
+    next(loader)
+    print("next", loader.step - last if takes else "", flush=True)
 except penstock.Error as error:
     print(type(error).__name__, error, flush=True)
 """
@@ -115,12 +117,12 @@ def says_next(process):
 
 
 @pytest.mark.parametrize("options, end", [
-    ({"mode": "split", "group": "evil"}, "step"),
+    ({"mode": "split", "group": "evil"}, "next"),
     ({"mode": "split", "group": "evil", "takes": 1}, "DetachedError DETACHED: it held up other consumers (group \"evil\", of user 54321"),
     ({"mode": "rank", "rank": 0, "world_size": 64, "group": "evil"}, "DetachedError DETACHED: it held up other consumers (group \"evil\", 63 of"),
-    ({"mode": "rank", "rank": 0, "world_size": 1, "group": "evil", "takes": 2}, "step 2"),
-    ({"lag": 4_000_000, "group": "evil", "takes": 2}, "step 2"),
-    ({"lag": 4_000_000}, "step "),
+    ({"mode": "rank", "rank": 0, "world_size": 1, "group": "evil", "takes": 2}, "next 1\n"),
+    ({"lag": 4_000_000, "group": "evil", "takes": 2}, "next 1\n"),
+    ({"lag": 4_000_000}, "next"),
 ], ids=["split", "split-taken", "ranks", "rank", "broadcast", "untaken"])  # fmt: skip
 def test_fault_69_who_may_only_attach_stops_nobody(serve, options, end):
     server = serve()
