@@ -361,6 +361,13 @@ absl::Status DaemonConnection::Detach(const v1::DetachConsumerRequest& request) 
   return Ask<v1::DetachConsumerResponse>(&Stub::DetachConsumer, request).status();
 }
 
+absl::Status DaemonConnection::DropGroup(const std::string& name, const std::string& group) {
+  v1::DropGroupRequest request;
+  request.set_name(name);
+  request.set_group(group);
+  return Ask<v1::DropGroupResponse>(&Stub::DropGroup, request).status();
+}
+
 absl::Status DaemonConnection::UpdateGroup(const v1::UpdateGroupRequest& request) {
   return Ask<v1::UpdateGroupResponse>(&Stub::UpdateGroup, request).status();
 }

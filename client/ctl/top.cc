@@ -109,6 +109,12 @@ std::string Describe(const v1::PipelineStats& stats) {
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
     absl::StrAppend(&out, "  ", DescribeShared(prefix), "\n");
+  for (const v1::WaitedFor& party : stats.waited_for()) {
+    absl::StrAppendFormat(
+        &out, "  others wait for group %s (%s%s) for %.1f s: penstock explain %s\n", party.group(),
+        party.mode(), party.has_uid() ? absl::StrCat(", user ", party.uid()) : "", party.seconds(),
+        stats.name());
+  }
   if (stats.consumers().empty()) return out + "    no consumers\n";
   absl::StrAppendFormat(&out, "    %-8s %-12s %8s %10s %9s %6s %6s %s\n", "consumer", "group",
                         "pid", "step", "steps/s", "ready", "holds", "nothing ready");

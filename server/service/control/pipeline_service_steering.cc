@@ -288,6 +288,16 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
       request->name());
 }
 
+grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
+                                            const v1::DropGroupRequest* request,
+                                            v1::DropGroupResponse*) {
+  const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  absl::Status status = (*pipeline)->DropGroup(request->group());
+  if (absl::IsNotFound(status)) status = WithReason(status, "GROUP_NOT_FOUND");
+  return ToGrpc(WithField(std::move(status), "group"), request->name());
+}
+
 grpc::Status PipelineServiceImpl::ExplainPipeline(grpc::ServerContext* context,
                                                   const v1::ExplainPipelineRequest* request,
                                                   v1::ExplainPipelineResponse* response) {

@@ -233,4 +233,15 @@ absl::Status PipelineSteering::SetSlowPolicy(const std::string& group, ring::Slo
   return absl::OkStatus();
 }
 
+absl::Status PipelineSteering::DropGroup(const std::string& group) {
+  bool found = false;
+  for (const auto& stream : streams_.All()) {
+    found |=
+        stream->writer().DropGroup(group, "DETACHED: its group was ended by the control plane");
+  }
+  if (!found) return absl::NotFoundError(absl::StrCat("no group ", group, " at pipeline ", name_));
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"));
+  return absl::OkStatus();
+}
+
 }  // namespace penstock

@@ -50,6 +50,8 @@ class PipelineSteering {
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
   absl::Status Pause(bool paused, std::string* notice);
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  // NotFound where there is none of that name.
+  absl::Status DropGroup(const std::string& group);
 
  private:
   // A step, or for `at_next_epoch` the epoch, at which the change may hold.

@@ -167,6 +167,7 @@ void PipelineStreams::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (stream == nullptr) return;
   std::vector<ReplayStream> replays = Replays();
   TellOfPlaces(replays, &stream->writer());
+  stream->writer().SetGuestWait(guest_wait_ns_.load());
   stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();

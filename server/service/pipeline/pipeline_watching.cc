@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"
 
@@ -17,18 +17,6 @@ namespace penstock {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(50);
-
-const char* ModeName(ring::GroupMode mode) {
-  switch (mode) {
-    case ring::GroupMode::kBroadcast:
-      return "broadcast";
-    case ring::GroupMode::kRank:
-      return "rank";
-    case ring::GroupMode::kSplit:
-      return "split";
-  }
-  return "";
-}
 
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
@@ -125,8 +113,10 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
       out->set_missed(consumer.skipped);
       out->set_detached(consumer.detached);
       out->set_left(consumer.left);
+      if (consumer.uid != UINT32_MAX) out->set_uid(consumer.uid);
     }
   }
+  AddWaitedFor(stream->writer(), &result);
   result.set_slots(stream->writer().slots());
   result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
@@ -237,34 +227,11 @@ std::vector<WorkerPulse> PipelineWatching::Pulses() const {
 }
 
 v1::ListGroupsResponse PipelineWatching::Groups() const {
-  std::map<std::string, v1::GroupStats> groups;
-  for (const auto& stream : streams_.All()) {
-    const uint64_t published = stream->writer().published();
-    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
-      const bool is_first = !groups.contains(consumer.group);
-      v1::GroupStats& group = groups[consumer.group];
-      group.set_name(consumer.group);
-      group.set_leases(group.leases() + consumer.leases);
-      group.set_missed(group.missed() + consumer.skipped);
-      if (is_first) group.set_first_position(UINT64_MAX);
-      // Who catches up by itself is alone in its ring, whatever its group is.
-      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
-        group.set_mode(ModeName(consumer.mode));
-        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
-      }
-      if (consumer.detached || consumer.left) continue;
-      group.set_consumers(group.consumers() + 1);
-      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
-                                    ? published - std::min(published, consumer.lag)
-                                    : consumer.position;
-      group.set_first_position(std::min(group.first_position(), position));
-      group.set_last_position(std::max(group.last_position(), position));
-      group.set_lag(std::max(group.lag(), consumer.lag));
-    }
-  }
+  GroupList groups;
+  for (const auto& stream : streams_.All()) AddGroups(stream->writer(), &groups);
   v1::ListGroupsResponse response;
   for (auto& [name, group] : groups) {
-    if (group.consumers() == 0) group.set_first_position(0);
+    if (group.consumers() == 0 && !group.kept()) group.set_first_position(0);
     if (const auto policy = keeper_.SlowPolicyOf(name)) {
       group.set_slow(ToProto(policy->first));
       group.set_lag_ms(policy->second);
