@@ -227,8 +227,63 @@ void PlanBuilder::EndSectionAlone() {
 
 void PlanBuilder::EndSectionEmpty() { EndSectionWith(std::make_unique<AsNothing>(), 0); }
 
+namespace {
+
+// Whether batches may fail by the shapes of their rows, which have been computed in front of them: behind the batch op nothing has left
+// them out.
+bool RowsMayDiffer(const Dataset& dataset) {
+  if (dataset.batch_rows.value_or(1) == 1 || dataset.batch.kind != BatchForm::Kind::kPlain)
+    return false;
+  const bool told_by_data =
+      std::any_of(dataset.signature.begin(), dataset.signature.end(), [](const Feature& feature) {
+        return feature.type.form == RowForm::kPlain && HasUnknownAxes(feature.type.shape);
+      });
+  if (!told_by_data) return false;
+  const OrderNode* node = dataset.order.get();
+  while (node != nullptr && node->stage != dataset.batch.stage) {
+    if (node->decided_by_values) return false;
+    if (node->nested != nullptr) {
+      node = node->nested.get();
+    } else {
+      node = node->inputs.empty() ? nullptr : node->inputs[0].get();
+    }
+  }
+  return true;
+}
+
+// Such batches go through a section, which hands on the rows of those that are one. They stay batches: of their rows ranks have parts.
+absl::Status LeaveOutBatches(int stage, absl::Span<const std::string> stage_names,
+                             const IgnoredFailures& ignored, Dataset* dataset) {
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(*dataset, stage_names);
+  if (!program.ok()) return program.status();
+  auto section = std::make_shared<Section>();
+  section->stage = stage;
+  section->stage_names = stage_names;
+  section->width = dataset->width;
+  section->work = section->tree = dataset->work.get();
+  section->batch = std::make_unique<BatchProgram>(*std::move(program));
+  section->hands_on_rows = true;
+  section->ignored = ignored;
+  auto node = std::make_unique<OrderNode>();
+  node->stage = stage;
+  node->decided_by_values = true;
+  node->inputs.push_back(std::move(dataset->order));
+  node->make = [section](FrontContext& context, OrderInputs inputs) {
+    return std::make_unique<SectionOp>(context, section, std::move(inputs[0]));
+  };
+  dataset->order = std::move(node);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status PlanBuilder::LeaveOutFailures() {
-  if (!ignored_ || !can_fail()) return absl::OkStatus();
+  if (!ignored_) return absl::OkStatus();
+  if (!can_fail()) {
+    if (!RowsMayDiffer(dataset_)) return absl::OkStatus();
+    RaiseMeaningOf(dataset_.batch.stage, {2, "one whose rows differ in shape is left out"});
+    return LeaveOutBatches(stage_, stage_names_, *ignored_, &dataset_);
+  }
   if (batched()) return EndBatches();
   EndSectionWith(std::make_unique<AsIs>(signature()), 0);
   return absl::OkStatus();

@@ -210,6 +210,8 @@ class OrderWalk {
     }
     element_rows_.clear();
     section_runner_.Run(task);
+    // Rows that are handed on are known already.
+    if (section.hands_on_rows) return;
     const RecordList& elements = task->elements;
     // Where an older element was, there is none any more.
     for (const RecordRef& element : elements) known_.erase(element.data);
