@@ -148,7 +148,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Pipeline::MakeStream(const std::string& 
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.work_memory = options_.work_memory;
-  options.epoch_begins = [this](uint64_t step) { EpochBegins(step); };
+  options.epoch_begins = [this](uint64_t step) { return EpochBegins(step); };
   options.read_deadline = read_deadline();
   {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -72,6 +72,7 @@ struct PipelineOptions {
   KeptState state;
   // Keeps a state, a history before it takes effect; null: it is not kept.
   std::function<absl::Status(const KeptState& state)> write_state = nullptr;
+  std::string state_path = {};  // where, for who is told
   // Told of what is done to it; may be null.
   std::function<void(v1::Event event)> on_event = nullptr;
   // Whose it is, and what its ring's memory is taken from; null: there is no limit.
@@ -176,8 +177,9 @@ class Pipeline {
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled);
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
-  // etag is another one.
-  absl::StatusOr<v1::Change> Update(const RequestedChange& requested);
+  // etag is another one. `notice`: why it holds from a later step on than the next one, where no step was asked for.
+  absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
+                                    std::string* notice = nullptr);
   // Keeps its state again, which could not be kept while it was being made.
   void KeepState();
   // NotFound; FailedPrecondition when several have the number, and `pid` is 0.
@@ -280,15 +282,16 @@ class Pipeline {
 
   // A step, or for `at_next_epoch` the epoch, at which the change may hold. REQUIRES: the streams of `held` are held.
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
-                     v1::Change* change) const;
+                     v1::Change* change, std::string* notice) const;
   absl::Status PlaceAtEpoch(const RequestedChange& requested, const Timeline& timeline,
                             const Held& held, v1::Change* change) const;
   // Takes the change back that waits. Under update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
   // Writes a timeline down and takes it. Aborted: it is not made of the one with that etag.
   absl::Status Keep(const std::string& etag, Timeline timeline, const v1::Change& change);
-  // The change that waits for its epoch begins at that step. From a stream's own thread.
-  void EpochBegins(uint64_t step);
+  // The change that waits for its epoch begins at that step. False where that could not be written down: then it waits on, as a successor
+  // would not know that somebody has steps of it, and is asked again. From a stream's own thread.
+  bool EpochBegins(uint64_t step);
   Timeline timeline() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return timeline_;
@@ -375,6 +378,8 @@ class Pipeline {
   // One update after the other. Before attach_mutex_.
   std::mutex update_mutex_;
 
+  // Since when an epoch waits for its beginning to be written down; 0: none does.
+  std::atomic<int64_t> epoch_unkept_ns_{0};
   bool unkept_ = false;  // under attach_mutex_: it goes on, but is written down as paused
 
   // One writing of the state after the other. Behind those two; who has it waits for nothing but the disk.

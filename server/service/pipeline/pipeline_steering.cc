@@ -281,7 +281,7 @@ absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelle
   }
 }
 
-absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
+absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested, std::string* notice) {
   std::lock_guard<std::mutex> update_lock(update_mutex_);
   Timeline timeline = this->timeline();
   const std::string etag = timeline.Etag();
@@ -321,7 +321,8 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
           "the stream has ended, but for what is being made: nothing can be changed any more");
     }
   }
-  status = Place(requested, timeline, held, &change);
+  std::string why_later;
+  status = Place(requested, timeline, held, &change, &why_later);
   if (!status.ok()) return status;
   if (requested.at_next_epoch) {
     status = timeline.NameFiles(*next, &change);
@@ -359,6 +360,7 @@ absl::StatusOr<v1::Change> Pipeline::Update(const RequestedChange& requested) {
   spdlog::info("pipeline {} changed from {} on: {}", name_, from,
                change.ShortDebugString().substr(0, kMostLogged));
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
+  if (notice != nullptr) *notice = std::move(why_later);
   return change;
 }
 
@@ -417,12 +419,10 @@ absl::Status Pipeline::PlaceAtEpoch(const RequestedChange& requested, const Time
             ? absl::StrCat("a change waits for step ", timeline.last_step(),
                            ": what holds from an epoch on can be asked for when that step has been "
                            "made")
-            : absl::StrCat(
-                  "steps in front of step ", known_from,
-                  " may have been taken already, and which epoch they reach is known when "
-                  "they have been made again: what holds from an epoch on can be asked for "
-                  "then; the next one is ",
-                  held.next()));
+            : absl::StrCat("steps in front of step ", known_from,
+                           " may have been taken already, and which epoch they reach is known when "
+                           "they have been made again: ask again as soon as step ",
+                           known_from, " is the next one; now that is step ", held.next()));
   }
   std::optional<uint64_t> pass = held.streams().front()->pass();
   if (!pass) {
@@ -440,7 +440,7 @@ absl::Status Pipeline::PlaceAtEpoch(const RequestedChange& requested, const Time
 }
 
 absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& timeline,
-                             const Held& held, v1::Change* change) const {
+                             const Held& held, v1::Change* change, std::string* notice) const {
   if (requested.at_next_epoch) return PlaceAtEpoch(requested, timeline, held, change);
   const uint64_t next = std::max(held.next(), timeline.last_step());
   // What has no effect on the bytes holds at once.
@@ -461,31 +461,46 @@ absl::Status Pipeline::Place(const RequestedChange& requested, const Timeline& t
   }
   // What waits for its epoch comes behind all others, at a step that is not known.
   change->set_step(timeline.is_waiting() ? earliest : requested.step.value_or(earliest));
-  if (!requested.step && !why.empty()) spdlog::info("pipeline {}: {}", name_, why);
+  if (!requested.step && !why.empty()) {
+    spdlog::info("pipeline {}: {}", name_, why);
+    *notice = why;
+  }
   return absl::OkStatus();
 }
 
-void Pipeline::EpochBegins(uint64_t step) {
+bool Pipeline::EpochBegins(uint64_t step) {
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
-  KeptState state;
   Timeline timeline = this->timeline();
   // Another stream may have been there first, at the same step.
-  if (!timeline.is_waiting()) return;
+  if (!timeline.is_waiting()) return true;
   timeline.BeginWaiting(step);
   const v1::Change change = timeline.history().back();
+  KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    timeline_ = timeline;
     state = StateWith(timeline);
   }
   if (const absl::Status status = Write(state); !status.ok()) {
-    spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,
-                 change.epoch(), step, status.ToString());
+    if (epoch_unkept_ns_.load() != 0) return false;
+    epoch_unkept_ns_ = MonotonicNs();
+    const std::string text =
+        absl::StrCat("epoch ", change.epoch(), " waits at step ", step,
+                     ", as that it begins there could not be written down, and is tried again: ",
+                     status.message());
+    spdlog::error("pipeline {}: {}", name_, text);
+    Tell(v1::EVENT_KIND_UPDATED, text);
+    return false;
+  }
+  epoch_unkept_ns_ = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    timeline_ = timeline;
   }
   spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
                change.epoch(), step);
   Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("epoch ", change.epoch(), " begins at step ", step),
        &change);
+  return true;
 }
 
 void Pipeline::KeepState() {
