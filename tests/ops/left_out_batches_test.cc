@@ -4,7 +4,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/engine/run/step_count.h"
 #include "tests/ops/contract.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
@@ -13,7 +12,7 @@
 namespace penstock::test {
 namespace {
 
-// Ten rows: of batches of two, the second and the fourth have rows of different lengths.
+// Ten rows: of batches of two, the third has rows of different lengths.
 const std::string kRows =
     "range { stop: 10 } | map { out: 'n = value' out: 'v = arange((value + 1) // 3)' }";
 
@@ -29,7 +28,7 @@ TEST_CASE("a batch whose rows differ in shape is left out, and the others stay b
   const std::string batches = kRows + " | batch { batch_size: 2 }";
   const RunResult plain = RunText(Stages(batches));
   CHECK(absl::StrContains(plain.status.message(), "the rows of a batch have different shapes"));
-  // Lengths: 0, 0 | 1, 1 | 1, 2 | 2, 2 | 3, 3.
+  // Lengths: 0, 0; 1, 1; 1, 2; 2, 2; 3, 3.
   const RunResult left = RunText(Stages(batches + " | ignore_errors {}"));
   INFO(left.status.ToString());
   CHECK(left.status.ok());
@@ -43,22 +42,6 @@ TEST_CASE("a batch whose rows differ in shape is left out, and the others stay b
         std::vector<int64_t>{0, 2, 6});
   CHECK(FirstRows(RunText(Stages(batches + " | skip { count: 2 } | ignore_errors {}"))) ==
         std::vector<int64_t>{6, 8});
-}
-
-TEST_CASE("how many batches there are is not known where some may be left out") {
-  for (const auto& [text, is_known] :
-       {std::pair("range { stop: 10 } | batch { batch_size: 2 } | ignore_errors {}", true),
-        std::pair("range { stop: 10 } | map { out: 'v = arange(value)' } | ragged_batch { "
-                  "batch_size: 2 }",
-                  true),
-        std::pair("range { stop: 10 } | window { size: 3 } | batch { batch_size: 2 } | "
-                  "ignore_errors {}",
-                  false)}) {
-    INFO(text);
-    const auto plan = PlanText(Stages(text));
-    INFO(plan.status().ToString());
-    if (plan.ok()) CHECK(CountSteps(**plan).steps.has_value() == is_known);
-  }
 }
 
 TEST_CASE("pipelines that leave batches out keep the contract of ops") {

@@ -105,6 +105,7 @@ void SectionRunner::Run(SectionTask* task) {
     try {
       RunBatch(task);
     } catch (const MemoryLimitError& error) {
+      task->elements.clear();
       task->error = MemoryStatus(error);
       task->error =
           absl::Status(task->error.code(),
@@ -283,7 +284,10 @@ void SectionRunner::RunBatch(SectionTask* task) {
   step.variable.Reset(program.tensors(), program.layouts(),
                       (program.batch_rows() + program.block_rows() - 1) / program.block_rows());
   // A block that finds out which records its positions are writes that down.
-  if (section.hands_on_rows) task->elements = step.records;
+  if (section.hands_on_rows) {
+    task->charge.MakeRoom(task->elements, step.records.size());
+    task->elements = step.records;
+  }
   for (uint32_t first = 0; first < step.info.rows; first += program.block_rows()) {
     batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
   }
