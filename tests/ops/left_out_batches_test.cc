@@ -1,9 +1,11 @@
 // Batches whose rows differ in shape are left out where an ignore_errors stands behind them.
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/engine/plan/cursor.h"
 #include "tests/ops/contract.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"
@@ -42,6 +44,32 @@ TEST_CASE("a batch whose rows differ in shape is left out, and the others stay b
         std::vector<int64_t>{0, 2, 6});
   CHECK(FirstRows(RunText(Stages(batches + " | skip { count: 2 } | ignore_errors {}"))) ==
         std::vector<int64_t>{6, 8});
+}
+
+TEST_CASE("a cursor of a release that left no batch out is refused where one may be left out") {
+  const struct {
+    std::string text;
+    uint32_t number;
+  } cases[] = {
+      {kRows + " | batch { batch_size: 2 } | ignore_errors {}", 2},
+      {kRows + " | batch { batch_size: 2 } | take { count: 3 } | ignore_errors {}", 2},
+      {kRows + " | batch { batch_size: 2 }", 1},
+      {kRows + " | padded_batch { batch_size: 2 } | ignore_errors {}", 1},
+      {kRows + " | batch { batch_size: 1 } | ignore_errors {}", 1},
+      {"range { stop: 10 } | batch { batch_size: 2 } | ignore_errors {}", 1},
+  };
+  for (const auto& c : cases) {
+    INFO(c.text);
+    const auto plan = PlanText(Stages(c.text));
+    INFO(plan.status().ToString());
+    REQUIRE(plan.ok());
+    const auto fingerprint = FingerprintOf(**plan);
+    REQUIRE(fingerprint.ok());
+    uint32_t number = 1;
+    for (const v1::StageMeaning& stage : fingerprint->meanings().stage())
+      number = std::max(number, stage.number());
+    CHECK(number == c.number);
+  }
 }
 
 TEST_CASE("pipelines that leave batches out keep the contract of ops") {
