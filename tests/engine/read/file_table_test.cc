@@ -327,8 +327,10 @@ TEST_CASE("A record that is not where an index says is told of as a change, and 
   Write(path, bytes);
   const auto manifest_of = [&] {
     const ListedFile file = LocalFileSystem().List(path)->at(0);
-    return Manifest{
-        {.path = path, .size_bytes = file.size_bytes, .has_index = true, .version = file.version}};
+    return Manifest{{.path = path,
+                     .size_bytes = file.size_bytes,
+                     .has_index = true,
+                     .version = file.version}};
   };
   const absl::Status damage = absl::DataLossError("data checksum mismatch");
   const Manifest manifest = manifest_of();
