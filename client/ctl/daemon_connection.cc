@@ -175,7 +175,7 @@ absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) co
         absl::StrCat("penstockd at ", socket_, " closed the connection (", message,
                      "): it has ended, or user ", geteuid(),
                      " is not in its allowed_uids, asks too often, or has more connections than "
-                     "others while there are no more; see its log"));
+                     "others while there are no more, or it has no descriptors left; see its log"));
   }
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }

@@ -84,6 +84,10 @@ std::string Describe(const v1::PipelineStats& stats) {
   if (stats.has_oldest_read()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_read()), "\n");
   if (stats.has_oldest_write())
     absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_write()), "\n");
+  if (stats.has_oldest_work()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_work()), "\n");
+  absl::StrAppend(&out, "  ", DescribeWorkMemory(stats), "\n");
+  if (stats.tasks_away() > 0)
+    absl::StrAppendFormat(&out, "  %u tasks are away, at others\n", stats.tasks_away());
   if (stats.has_numa()) out += DescribeNuma(stats, "  ");
   if (stats.autotune().tunes_workers())
     absl::StrAppendFormat(&out, "  workers chosen by the daemon (1 to %u): %s\n",

@@ -124,9 +124,10 @@ class Pipeline {
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled);
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
-  // etag is another one.
-  absl::StatusOr<v1::Change> Update(const RequestedChange& requested) {
-    return steering_.Update(requested);
+  // etag is another one. `notice`: why it holds from a later step on than the next one, where no step was asked for.
+  absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
+                                    std::string* notice = nullptr) {
+    return steering_.Update(requested, notice);
   }
   // An error where it cannot be written down: then nothing is changed.
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms) {

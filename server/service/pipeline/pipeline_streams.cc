@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string&
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.work_memory = options_.work_memory;
-  options.epoch_begins = [this](uint64_t step) { keeper_.EpochBegins(step); };
+  options.epoch_begins = [this](uint64_t step) { return keeper_.EpochBegins(step); };
   options.read_deadline = basis_.read_deadline();
   options.phases = keeper_.timeline().From(options.start.step);
   PipelineNumbers::OfStream numbers = numbers_.ForStream();

@@ -120,6 +120,11 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   result.set_slots(stream->writer().slots());
   result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
+  if (options_.work_memory != nullptr) {
+    const uint64_t most = options_.work_memory->bytes_max();
+    result.set_work_bytes(options_.work_memory->taken());
+    result.set_max_work_bytes(most == UINT64_MAX ? 0 : most);
+  }
 
   if (numbers_.tunes().any()) {
     *result.mutable_autotune() = numbers_.autotune();
@@ -140,24 +145,34 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
-  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write;
+  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write,
+                              work = stats.oldest_work;
+  size_t tasks_away = stats.tasks_away;
   for (const auto& one : all) {
     const std::optional<ExecutorStats> of_replay = one == stream ? std::nullopt : one->Snapshot();
     if (!of_replay) continue;
     TakeOlder(of_replay->oldest_read, &read);
     TakeOlder(of_replay->oldest_write, &write);
+    TakeOlder(of_replay->oldest_work, &work);
+    tasks_away += of_replay->tasks_away;
   }
   if (const auto held_back_ns = high_water_->HeldBackNs())
     TakeOlder(CallUnderWay{CallKind::kWrite, "writing", high_water_->path(), 0, *held_back_ns},
               &write);
+  if (const auto unkept_ns = keeper_.EpochUnkeptNs())
+    TakeOlder(CallUnderWay{CallKind::kWrite, "writing", options_.state_path, 0, *unkept_ns},
+              &write);
   if (read) *result.mutable_oldest_read() = ToProto(*read);
   if (write) *result.mutable_oldest_write() = ToProto(*write);
+  if (work) *result.mutable_oldest_work() = ToProto(*work);
+  result.set_tasks_away(static_cast<uint32_t>(tasks_away));
   const v1::PipelineSpec spec_now = keeper_.LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
+    out->set_away_ns(stage.away_ns);
     out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
     if (stage.read_bytes > 0) {
       out->set_read_bytes(stage.read_bytes);

@@ -153,7 +153,7 @@ void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) 
                               " of their time"));
 }
 
-// A read and a write that have not returned, if there are such.
+// A read, a write and work of others that have not returned, if there are such.
 std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
   const auto add = [&out](const v1::ReadUnderWay& call) {
@@ -166,6 +166,12 @@ std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   };
   if (stats.has_oldest_read()) add(stats.oldest_read());
   if (stats.has_oldest_write()) add(stats.oldest_write());
+  if (stats.has_oldest_work()) {
+    const v1::ReadUnderWay& work = stats.oldest_work();
+    out.push_back(absl::StrCat(
+        work.doing(), " ", work.file(), " has not returned for ", std::lround(work.seconds()),
+        " s: those who do it are slow, or hang (", stats.tasks_away(), " of its tasks are away)"));
+  }
   return out;
 }
 

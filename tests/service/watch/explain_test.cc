@@ -166,6 +166,19 @@ TEST_CASE("fault 28: a write that hangs is told, with a read that does too in fr
         "to write");
 }
 
+TEST_CASE("rows that others compute and that do not come back are told") {
+  v1::PipelineStats stats = Stats("map");
+  v1::ReadUnderWay* work = stats.mutable_oldest_work();
+  work->set_doing("computing");
+  work->set_file("process 7");
+  work->set_seconds(12.4);
+  stats.set_tasks_away(3);
+  CHECK(
+      Explain(stats).back() ==
+      "computing process 7 has not returned for 12 s: those who do it are slow, or hang (3 of its "
+      "tasks are away)");
+}
+
 TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {
   v1::PipelineStats stats = Stats("map");
   AddConsumer(&stats, 1, 50, 0.8);
