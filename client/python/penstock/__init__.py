@@ -52,6 +52,7 @@ from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
+from penstock._row import rng
 from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._trace import Tensor, TraceError
 from penstock._writer import TFRecordOptions, TFRecordWriter
@@ -120,6 +121,7 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "rng",
     "shared_daemon",
     "stop_private_daemon",
     "string",

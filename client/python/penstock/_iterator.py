@@ -30,6 +30,21 @@ _SLOT_TOO_SMALL = re.compile(r"needs (\d+) > (\d+) bytes; raise ring { slot_byte
 _SLOT_UNIT = 16 << 20
 
 
+def _warn_of_changed_code(dataset, codes):
+    """Says where Python functions are not those that a state was saved with, though their versions are."""
+    if codes is None:
+        return
+    now = Spec(dataset._stages).codes
+    changed = [stage for stage, (then, is_now) in enumerate(zip(codes, now)) if then != is_now]
+    if changed and len(codes) == len(now):
+        warnings.warn(
+            f"the code of {'a Python function' if len(changed) == 1 else 'Python functions'} has changed since this state was saved: elements may be others from here on; "
+            "give map(…, python=True) another version= where that matters",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 class DatasetIterator:
     """The elements of one pass over a Dataset, in order; its own iterator and a context manager.
 
@@ -278,6 +293,8 @@ class DatasetIterator:
         loader = self._loader
         position = loader.state_dict() if loader is not None and loader.cursor else self._state
         state = {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
+        if self._spec.codes:
+            state["code"] = list(self._spec.codes)
         return {**state, "passes": [seed.num_passes for seed in self._spec.drawn_by]} if self._counts_passes else state
 
     @property
@@ -301,6 +318,7 @@ class DatasetIterator:
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
+        _warn_of_changed_code(self._dataset, state.get("code"))
         with self._starting, self._undivided:
             loader = self._loader
             if self._name is not None and loader is not None and self._process == os.getpid():
