@@ -32,6 +32,7 @@ struct Call {
   Completion end;
   int open = 0;          // sheets that have not ended
   int busy = 0;          // threads that copy its rows without the mutex
+  bool has_begun = false;
   bool is_over = false;  // nobody wants it
   bool is_prepared = false;
   std::shared_ptr<MemoryAccount> account;  // of who waits; may be null
