@@ -27,8 +27,8 @@ class PythonOp final : public AwayWorkOp {
       : output_(std::move(output)),
         name_(options.name),
         workers_(options.workers),
-        pool_(std::move(function), python::SheetForm(std::move(input)),
-              python::SheetForm(output_), std::move(options)) {}
+        pool_(std::move(function), python::SheetForm(std::move(input)), python::SheetForm(output_),
+              std::move(options)) {}
 
   const Signature& output() const override { return output_; }
   // The generators of each row are keyed by what it is.
@@ -57,7 +57,8 @@ absl::Status CheckFeature(const Feature& feature, std::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(
       what, " \"", feature.name, "\": expected numbers, flags or strings in a dense tensor, found ",
       TypeToString(type),
-      is_plain ? "; cast it to float32" : "; a map in front of it may make it dense, or leave it out"));
+      is_plain ? "; cast it to float32"
+               : "; a map in front of it may make it dense, or leave it out"));
 }
 
 absl::StatusOr<Signature> ReadOutputs(const v1::Python& options) {
@@ -71,9 +72,10 @@ absl::StatusOr<Signature> ReadOutputs(const v1::Python& options) {
     }
     const std::optional<DType> dtype = DTypeFromName(output.dtype());
     if (output.name().empty() || !dtype) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output \"", output.name(), "\": expected a name and a NumPy type or "
-                       "\"string\", found the type \"", output.dtype(), "\""));
+      return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(),
+                                                     "\": expected a name and a NumPy type or "
+                                                     "\"string\", found the type \"",
+                                                     output.dtype(), "\""));
     }
     Feature feature{output.name(), {*dtype, {}}};
     for (const int64_t size : output.shape()) {
@@ -104,8 +106,8 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outpu
     const std::string found = i < outputs.size() ? outputs[i].name : "no output";
     const std::string expected = i < paths->size() ? (*paths)[i] : "no place";
     if (found != expected) {
-      return absl::InvalidArgumentError(absl::StrCat("structure: expected output ", i, " to be ",
-                                                     expected, ", found ", found));
+      return absl::InvalidArgumentError(
+          absl::StrCat("structure: expected output ", i, " to be ", expected, ", found ", found));
     }
   }
   return absl::OkStatus();
@@ -142,13 +144,14 @@ const OpRegistration<v1::Python> kPython(
       if (!outputs.ok()) return outputs.status();
       if (absl::Status status = CheckStructure(options.structure(), *outputs); !status.ok())
         return status;
-      if (options.describes() && *outputs != Signature{{(*outputs)[0].name, {DType::kString, {}}}}) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "describes: expected one output, a string without axes, found ",
-            SignatureToString(*outputs)));
+      if (options.describes() &&
+          *outputs != Signature{{(*outputs)[0].name, {DType::kString, {}}}}) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("describes: expected one output, a string without axes, found ",
+                         SignatureToString(*outputs)));
       }
-      const int64_t workers = options.has_workers() ? options.workers()
-                                                    : ThreadsFor(UsableProcessors());
+      const int64_t workers =
+          options.has_workers() ? options.workers() : ThreadsFor(UsableProcessors());
       for (const absl::Status& status :
            {CheckRange("workers", workers, kMaxWorkers),
             options.has_threads() ? CheckRange("threads", options.threads(), kMaxWorkers)
@@ -186,15 +189,16 @@ const OpRegistration<v1::Python> kPython(
       Signature input = plan.signature();
       // Of each row's identity its path.
       input.push_back({"", {DType::kUint64, {}}});
-      plan.AddWork(std::make_unique<PythonOp>(
-                       std::move(input), *std::move(outputs), *std::move(function),
-                       python::PoolOptions{
-                           .name = options.name().empty() ? "function" : options.name(),
-                           .configuration = configuration.dump(-1, ' ', false, Json::error_handler_t::replace),
-                           .workers = static_cast<int>(workers),
-                           .timeout_ms = options.timeout_ms(),
-                           .max_rows_per_worker = options.max_rows_per_worker()}),
-                   options.structure());
+      plan.AddWork(
+          std::make_unique<PythonOp>(
+              std::move(input), *std::move(outputs), *std::move(function),
+              python::PoolOptions{.name = options.name().empty() ? "function" : options.name(),
+                                  .configuration = configuration.dump(
+                                      -1, ' ', false, Json::error_handler_t::replace),
+                                  .workers = static_cast<int>(workers),
+                                  .timeout_ms = options.timeout_ms(),
+                                  .max_rows_per_worker = options.max_rows_per_worker()}),
+          options.structure());
       return absl::OkStatus();
     });
 

@@ -22,8 +22,8 @@ absl::StatusOr<ring::Descriptor> CreateFile(const char* name) {
   ring::Descriptor file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file || ftruncate(file.get(), (kTrays + 1) * kTrayStride) != 0 ||
       fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no memory file for a Python worker process: ", std::strerror(errno), "; see ulimit -n -f"));
+    return absl::ResourceExhaustedError(absl::StrCat("no memory file for a Python worker process: ",
+                                                     std::strerror(errno), "; see ulimit -n -f"));
   }
   return file;
 }
@@ -62,8 +62,8 @@ uint8_t* Desk::Map(int file, int tray, uint64_t bytes, bool inputs) {
   if (window.bytes >= bytes && window.at != nullptr) return static_cast<uint8_t*>(window.at);
   if (bytes > kMaxTrayBytes) return nullptr;
   const uint64_t size = std::max(kFirstWindowBytes, std::bit_ceil(bytes));
-  void* const at = mmap(nullptr, size, inputs ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file,
-                        static_cast<off_t>((tray + 1) * kTrayStride));
+  void* const at = mmap(nullptr, size, inputs ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+                        file, static_cast<off_t>((tray + 1) * kTrayStride));
   if (at == MAP_FAILED) return nullptr;
   if (window.at != nullptr) munmap(window.at, window.bytes);
   window = {at, size};

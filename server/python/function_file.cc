@@ -84,9 +84,11 @@ absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
                      std::strerror(errno), "); make the pipeline again from Python"));
   }
   struct stat found = {};
-  if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode)) return NoFunction(path, "no memory file");
+  if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
+    return NoFunction(path, "no memory file");
   if (found.st_uid != geteuid()) return OtherUser();
-  if ((fcntl(file, F_GET_SEALS) & kSeals) != kSeals) return NoFunction(path, "no sealed memory file");
+  if ((fcntl(file, F_GET_SEALS) & kSeals) != kSeals)
+    return NoFunction(path, "no sealed memory file");
   char magic[kMagicBytes];
   uint64_t bytes = 0;
   if (!ReadExactly(file, magic, kMagicBytes, 0) || std::memcmp(magic, kMagic, kMagicBytes) != 0 ||

@@ -74,6 +74,7 @@ void PoolCore::Begin(AwayRows* rows, Completion end) {
   {
     const Lock lock(mutex_);
     call->rows = rows;
+    call->has_begun = true;
     call->end = std::move(end);
     if (broken_.ok() && !thread_.joinable()) {
       absl::StatusOr<std::thread> thread = NewThread("penstock-python", [this] { Run(); });
@@ -83,7 +84,7 @@ void PoolCore::Begin(AwayRows* rows, Completion end) {
         broken_ = thread.status();
       }
     }
-    if (!broken_.ok()) {
+    if (!broken_.ok() && !call->is_over) {
       call->is_over = true;
       call->status = broken_;
     }
@@ -103,11 +104,12 @@ void PoolCore::Cancel(const std::shared_ptr<Call>& call) {
   std::vector<std::shared_ptr<Call>> ended;
   {
     const Lock lock(mutex_);
-    if (call->rows == nullptr) return;
+    // It may have ended, or be cancelled before it begins.
+    if (call->rows == nullptr && call->has_begun) return;
     call->is_over = true;
     call->status = absl::CancelledError("nobody waits for these rows");
     DropWaiting(call, 0, &ended);
-    EndIfDone(call, &ended);
+    if (call->has_begun) EndIfDone(call, &ended);
   }
   Tell(std::move(ended));
   // Its workers are looked at.

@@ -27,10 +27,12 @@ namespace penstock::python {
 
 // A block that somebody waits for. Under the pool's mutex but where it says something else.
 struct Call {
-  AwayRows* rows = nullptr;  // of whoever has raised `busy`, else under the mutex; null once it has ended
+  AwayRows* rows =
+      nullptr;  // of whoever has raised `busy`, else under the mutex; null once it has ended
   Completion end;
-  int open = 0;  // sheets that have not ended
-  int busy = 0;  // threads that copy its rows without the mutex
+  int open = 0;          // sheets that have not ended
+  int busy = 0;          // threads that copy its rows without the mutex
+  bool has_begun = false;
   bool is_over = false;  // nobody wants it
   bool is_prepared = false;
   std::shared_ptr<MemoryAccount> account;  // of who waits; may be null
@@ -102,7 +104,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   absl::Status LayOn(Desk& desk, int tray, const Sheet& sheet, uint64_t* bytes) const;
   void Take(Worker& worker, const Message& message, std::string text, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
-  absl::Status TakeRows(Desk& desk, const Message& message, const Sheet& sheet, AwayRows* rows) const;
+  absl::Status TakeRows(Desk& desk, const Message& message, const Sheet& sheet,
+                        AwayRows* rows) const;
   void Learn(Worker& worker, uint64_t rows);
 
   // --- the thread ---
@@ -116,8 +119,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void LookAtTimes();
   void Bury(const std::shared_ptr<Worker>& worker, std::vector<std::shared_ptr<Call>>* ended);
   // What is on its trays goes back to the front of the queue.
-  void GiveBack(Worker& worker, const std::string& how,
-                std::vector<std::shared_ptr<Call>>* ended);
+  void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
   int WaitMs() const;
 
   const FunctionFile function_;

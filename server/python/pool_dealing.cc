@@ -64,8 +64,8 @@ absl::Status PoolCore::LayOn(Desk& desk, int tray, const Sheet& sheet, uint64_t*
   *bytes = in_.Measure(columns, sheet.first, sheet.rows);
   uint8_t* const to = desk.Inputs(tray, *bytes);
   if (to == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "no memory to hand ", *bytes, " bytes of rows to a Python worker process"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory to hand ", *bytes, " bytes of rows to a Python worker process"));
   }
   in_.Lay(columns, sheet.first, sheet.rows, to);
   return absl::OkStatus();
@@ -177,7 +177,8 @@ void PoolCore::Take(Worker& worker, const Message& message, std::string text, Lo
       call->status = status;
       DropWaiting(call, 0, ended);
     } else if (has_failed && !call->is_over) {
-      FailRow(sheet, sheet.first + static_cast<uint32_t>(message.rows), absl::DataLossError(text), ended);
+      FailRow(sheet, sheet.first + static_cast<uint32_t>(message.rows), absl::DataLossError(text),
+              ended);
     }
   }
   tray = {};

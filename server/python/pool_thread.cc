@@ -78,11 +78,10 @@ int PoolCore::WaitMs() const {
   const bool has_pidfds = std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
     return worker->process->pidfd() >= 0;
   });
-  const bool has_unwanted =
-      std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) {
-        return worker->unwanted_ns != 0 ||
-               (!worker->order.empty() && worker->trays[worker->order.front()].sheet.call->is_over);
-      });
+  const bool has_unwanted = std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->unwanted_ns != 0 ||
+           (!worker->order.empty() && worker->trays[worker->order.front()].sheet.call->is_over);
+  });
   if (has_unwanted || options_.timeout_ms > 0) return kLookMs;
   return has_pidfds ? -1 : kNoPidfdMs;
 }
@@ -134,9 +133,9 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
         worker->idle_until_ns = MonotonicNanos();
         break;
       case What::kCannotLoad:
-        Break(absl::FailedPreconditionError(absl::StrCat(
-                  "the Python function ", options_.name,
-                  " cannot be loaded in a worker process: ", text)),
+        Break(absl::FailedPreconditionError(
+                  absl::StrCat("the Python function ", options_.name,
+                               " cannot be loaded in a worker process: ", text)),
               ended);
         return;
       case What::kMade:
@@ -191,10 +190,9 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
   workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
   worker->process->Kill();
   const std::string ending = worker->process->Wait();
-  const std::string how =
-      worker->asked_ns != 0
-          ? absl::StrCat("took longer than timeout_ms (", options_.timeout_ms, ")")
-          : absl::StrCat("ended its process (", ending, ")");
+  const std::string how = worker->asked_ns != 0 ? absl::StrCat("took longer than timeout_ms (",
+                                                               options_.timeout_ms, ")")
+                                                : absl::StrCat("ended its process (", ending, ")");
   const bool is_ours = worker->is_leaving || worker->unwanted_ns != 0 || !broken_.ok();
   GiveBack(*worker, how, ended);
   if (is_ours) return;

@@ -53,8 +53,7 @@ std::vector<SheetForm::Place> SheetForm::Places(uint32_t rows, uint64_t* data) c
   return places;
 }
 
-uint64_t SheetForm::Measure(absl::Span<const Column> columns, uint32_t first,
-                            uint32_t rows) const {
+uint64_t SheetForm::Measure(absl::Span<const Column> columns, uint32_t first, uint32_t rows) const {
   uint64_t bytes = 0;
   Places(rows, &bytes);
   for (size_t i = 0; i < parts_.size(); ++i) {
@@ -114,8 +113,8 @@ void SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
   }
 }
 
-absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made, uint32_t rows,
-                             absl::Span<Column> columns, Arena* arena) const {
+absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
+                             uint32_t rows, absl::Span<Column> columns, Arena* arena) const {
   uint64_t data = 0;
   const std::vector<Place> places = Places(rows, &data);
   if (bytes < data) return Forged("it is shorter than its rows");

@@ -40,8 +40,8 @@ class SheetForm {
   void Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
   // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to `first + made - 1` of prepared columns.
   // Internal: it is none, as a worker that is sound never writes it.
-  absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made, uint32_t rows,
-                    absl::Span<Column> columns, Arena* arena) const;
+  absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
+                    uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
 
  private:
   struct Part {

@@ -100,8 +100,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(
   worker->desk_ = *std::move(desk);
   int ends[2] = {-1, -1};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("no socket for a Python worker process: ",
-                                                     std::strerror(errno), "; see ulimit -n"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no socket for a Python worker process: ", std::strerror(errno), "; see ulimit -n"));
   }
   worker->socket_ = ring::Descriptor(ends[0]);
   const ring::Descriptor theirs(ends[1]);
@@ -122,9 +122,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(
   }
   if (const int error = Spawn(function, configuration.size(), files, &worker->pid_); error != 0) {
     worker->pid_ = -1;
-    return absl::FailedPreconditionError(absl::StrCat("cannot start a Python worker process: ",
-                                                      function.program, ": ",
-                                                      std::strerror(error)));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot start a Python worker process: ", function.program, ": ", std::strerror(error)));
   }
 #ifdef SYS_pidfd_open
   worker->pidfd_ = ring::Descriptor(static_cast<int>(syscall(SYS_pidfd_open, worker->pid_, 0)));
@@ -188,9 +187,10 @@ std::string WorkerProcess::Wait() {
     int status = 0;
     const pid_t got = waitpid(pid_, &status, WNOHANG);
     if (got == pid_) {
-      ended_ = WIFSIGNALED(status)
-                   ? absl::StrCat("SIG", sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?")
-                   : absl::StrCat("exit status ", WEXITSTATUS(status));
+      ended_ = WIFSIGNALED(status) ? absl::StrCat("SIG", sigabbrev_np(WTERMSIG(status))
+                                                             ? sigabbrev_np(WTERMSIG(status))
+                                                             : "?")
+                                   : absl::StrCat("exit status ", WEXITSTATUS(status));
     } else if (got < 0 && errno != EINTR) {
       ended_ = "an end that nobody saw";
     } else if (steady_clock::now() > until) {

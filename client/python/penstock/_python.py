@@ -57,7 +57,7 @@ def _written(parts):
         if len(_MAGIC) + 8 + len(header) <= room:
             break
         room *= 2
-    fd = os.memfd_create("penstock-function", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    fd = os.memfd_create("penstock-function", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)  # novermin: numbers, not types
     try:
         with open(fd, "wb", closefd=False) as file:
             file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
@@ -66,7 +66,7 @@ def _written(parts):
                 file.write(part)
             # Vectors may be loaded behind the last one.
             file.truncate(room + offsets[-1] + _size(parts[-1]) + 64)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)  # novermin
     except BaseException:
         os.close(fd)
         raise

@@ -96,7 +96,7 @@ class Tray:
 
     def _map(self, file, size, flags):
         size = max(1 << 20, 1 << (size - 1).bit_length())
-        return mmap.mmap(file, size, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=self.offset)
+        return mmap.mmap(file, size, flags=flags, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=self.offset)  # novermin
 
     def drop_inputs(self, size):
         """What the function has written over them goes, and the next sheet is seen."""
