@@ -84,7 +84,7 @@ class _Element:
 
     def __call__(self, index):
         if self._source is None:
-            (self._source,) = self._parcel.load()
+            (self._source,) = self._parcel.load_in_worker()
         return plain(self._source[int(index)])
 
 
@@ -100,7 +100,7 @@ class _Block:
 
     def __call__(self, indices):
         if self._source is None:
-            (self._source,) = self._parcel.load()
+            (self._source,) = self._parcel.load_in_worker()
         return joined([plain(element) for element in self._source.__getitems__(indices.tolist())])
 
 

@@ -83,6 +83,8 @@ class DatasetIterator:
         self._slot_bytes = None  # of a ring that had to grow
         self._skipped = None  # what the daemon has said of it last
         self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
+        # Of elements of which some parts are other kinds of dicts and tuples than the daemon has.
+        self._rebuilt = getattr(dataset._known_structure, "rebuilt", None)
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -93,7 +95,8 @@ class DatasetIterator:
             loader = self._start()
         while True:
             try:
-                return next(loader)
+                element = next(loader)
+                return element if self._rebuilt is None else self._rebuilt(element)
             except _errors.UnavailableError as error:
                 loader = self._start_again(loader, error)
             except _errors.ResourceExhaustedError as error:

@@ -42,10 +42,11 @@ def read_header(file):
 
 
 def load(file, header):
-    """The function: its pickle's large arrays stay in the file, which all workers map once, read-only."""
+    """The function: its pickle's large arrays stay in the file, which all workers map once. They are read-only; who writes all the same, as a torch
+    tensor over them may, writes into a page of its own."""
     import pickle
 
-    data = memoryview(mmap.mmap(file, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ))
+    data = memoryview(mmap.mmap(file, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)).toreadonly()
     parts = [data[offset : offset + size] for offset, size in header["parts"]]
     return pickle.loads(parts[0], buffers=parts[1:])
 

@@ -5,6 +5,7 @@ warns, and counts what it gives.
 """
 
 import functools
+import math
 import os
 
 import numpy as np
@@ -17,7 +18,7 @@ import penstock
 from penstock import _core, _errors
 from penstock._loading import _parcel, _payload
 from penstock._loading._indices import Digest, Generators, Indices, pack
-from penstock._loading._worker import ASKED_WORKER, ENDED, Batches, Job, Stream
+from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, Batches, Job, Stream
 
 # Of one pipeline: indices that are drawn and handed over together. The first of an epoch is small, so that it begins soon.
 _FIRST_INDICES = 1 << 16
@@ -26,6 +27,8 @@ _MOST_BATCHES = 1 << 16
 # The same of a sampler that does not say how long it is, which may look at what the trainer has made of the batches before.
 _BATCHES_OF_UNSIZED = 256
 _ENDLESS = 1 << 62
+# Of a ring.
+_MOST_SLOTS = 63
 
 
 class Position:
@@ -158,12 +161,26 @@ class _ByWorkers(_BaseDataLoaderIter):
 
             self._init = functools.partial(_sharding_worker_init_fn, self._init, self._world_size, self._rank)
         self._is_iterable = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
-        self._job = self._make_job(loader)
+        self._workers = 1 if self._is_iterable else min(loader.num_workers, len(os.sched_getaffinity(0)))
+        self._work = self._make_work(loader)
         self._begin(loader)
 
     def _make_job(self, loader):
         parcel = _parcel.pack(dataset=self._dataset, collate_fn=loader.collate_fn, worker_init_fn=self._init)
         return Job(parcel, loader.num_workers, self._is_iterable, loader._auto_collation, loader.drop_last, self._init is not None)
+
+    def _make_work(self, loader):
+        """The stages that make rows of bytes of rows: those of the epoch before, where dataset and functions are as they were."""
+        job = self._make_job(loader)
+        key = (job.parcel.digest(), job.num_workers, self._workers)
+        if loader._work is None or loader._work[0] != key:
+            function = Stream(job, loader.batch_size if job.is_collated else 0) if self._is_iterable else Batches(job)
+            rows = penstock.Dataset.from_tensors(np.zeros(HEAD, np.int64))
+            timeout_ms = math.ceil(1000 * self._timeout) or None
+            output = penstock.TensorSpec((None,), np.uint8)
+            made = rows.map(function, python=True, output=output, workers=self._workers, timeout_ms=timeout_ms, seeds=False)
+            loader._work = key, made._stages[len(rows._stages) :]
+        return loader._work[1]
 
     def _reset(self, loader, first_iter=False):
         self._close()
@@ -171,21 +188,22 @@ class _ByWorkers(_BaseDataLoaderIter):
         self._turn += 1
         self._begin(loader)
 
-    def _run(self, dataset, function, workers):
-        """A loop over the pipeline of a function; nothing starts yet."""
-        made = dataset.map(function, python=True, output=penstock.TensorSpec((None,), np.uint8), workers=workers, seeds=())
-        return penstock.DatasetIterator(made.prefetch(self._prefetch), self._socket, first_pass=True, timeout=self._timeout or None)
+    def _run(self, rows):
+        """A loop over the pipeline that makes batches of a dataset of rows; nothing starts yet."""
+        made = penstock.Dataset((*rows._stages, *self._work), None, rows.cardinality())
+        return penstock.DatasetIterator(made.prefetch(min(self._prefetch, _MOST_SLOTS)), self._socket, first_pass=True)
 
     def _take(self, run):
         """The next batch of a run and its flags. StopIteration: it has given all."""
-        try:
-            row = next(run)
-        except _errors.DeadlineExceededError:
-            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
-        except _errors.Error as error:
-            raise RuntimeError(f"DataLoader worker failed: {error}") from error
+        row = next(run)
         writable = _core.writable(row)
         return _payload.decode(np.array(row) if writable is None else writable)
+
+    def _failure(self, error):
+        """What torch raises where a worker dies or hangs."""
+        if self._timeout and "longer than" in str(error):
+            return RuntimeError(f"DataLoader timed out after {self._timeout} seconds: {error}")
+        return RuntimeError(f"DataLoader worker failed: {error}")
 
     def _given(self, value, flags):
         self.position.given += 1
@@ -214,8 +232,7 @@ class MapStyle(_ByWorkers):
         self._is_sized = hasattr(loader._index_sampler, "__len__")
         self._most_indices = _FIRST_INDICES
         self._ahead, loader._drawn_ahead = loader._drawn_ahead, []
-        self._left = 0
-        self._workers = min(loader.num_workers, len(os.sched_getaffinity(0)))
+        self._rows = None
         # As torch draws when a loop begins, so that who draws from the same generator then sees the same.
         self._hand_over()
 
@@ -228,8 +245,11 @@ class MapStyle(_ByWorkers):
             return
         rows = self._indices.rows(drawn, self.position.base_seed, self.position.turn)
         self.position.add(rows)
-        self._left += len(rows)
-        self._runs.append(self._run(penstock.Dataset.from_tensor_slices(rows), Batches(self._job), self._workers))
+        self._begin_rows(rows)
+
+    def _begin_rows(self, rows):
+        self._rows = rows
+        self._runs.append(self._run(penstock.Dataset.from_tensor_slices(rows)))
 
     def _next_data(self):
         while self._runs:
@@ -237,13 +257,26 @@ class MapStyle(_ByWorkers):
                 value, flags = self._take(self._runs[0])
             except StopIteration:
                 self._runs.pop(0).close()
-                if not self._runs:
-                    self._hand_over()
+                self._hand_over()
                 continue
-            self._left -= 1
+            except _errors.Error as error:
+                self._pass_over(error)
+                raise self._failure(error) from error
             return self._given(value, flags)
         self.position.ended = True
         raise StopIteration
+
+
+    def _pass_over(self, error):
+        """Goes on behind a batch that its workers have died of, or that took too long."""
+        if isinstance(error, _errors.DataLossError):
+            self._close()
+            done = self.position.given - int(self._rows[0, NUMBER])
+            self.position.given += 1
+            if done + 1 < len(self._rows):
+                self._begin_rows(self._rows[done + 1 :])
+            else:
+                self._hand_over()
 
 
 class _Streams:
@@ -288,10 +321,10 @@ class Iterable(_ByWorkers):
                 f"found {loader.num_workers}"
             )
         self.position.streams = _Streams([count for count, _ in begun], [ended for _, ended in begun], resume["next_stream"] if resume is not None else 0)
-        size = loader.batch_size if loader._auto_collation else 0
         for worker, (count, _) in enumerate(begun):
-            stream = Stream(self._job, worker, size, self.position.base_seed, self.position.turn)
-            self._runs.append(self._run(penstock.Dataset.range(count, _ENDLESS), stream, 1))
+            columns = np.array([0, worker, 0, self.position.base_seed, self.position.turn], np.int64)
+            flags = np.array([1, 0, 0, 0, 0], np.int64)
+            self._runs.append(self._run(penstock.Dataset.range(count, _ENDLESS).map(lambda number: number * flags + columns)))
 
     def _next_data(self):
         streams = self.position.streams
@@ -301,7 +334,10 @@ class Iterable(_ByWorkers):
                 self.position.ended = True
                 self._close()
                 raise StopIteration
-            value, flags = self._take(self._runs[worker])
+            try:
+                value, flags = self._take(self._runs[worker])
+            except _errors.Error as error:
+                raise self._failure(error) from error
             if flags & ENDED:
                 streams.has_ended[worker] = True
                 self._runs[worker].close()

@@ -88,6 +88,7 @@ class DataLoader(torch.utils.data.DataLoader):
         self._resume = None
         self._drawn_ahead = []
         self._sampler_states = {}
+        self._work = None
         self._socket = None
         self._shared = None
         if (rank is None) != (world_size is None):

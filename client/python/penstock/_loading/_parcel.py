@@ -4,13 +4,20 @@ Whatever pickle takes, and by cloudpickle functions and classes of `__main__`, o
 pickle, so that workers map them and none copies. What cannot be pickled is refused by the way that leads to it.
 """
 
+import ctypes
 import io
+import mmap
+import os
 import pickle
 import sys
+import warnings
 
 import numpy as np
 
 from penstock._loading import _payload
+
+# Smaller arrays travel in the function's pickle (_python.py).
+_MIN_MAPPED_BYTES = 16 << 10
 
 
 class Parcel:
@@ -28,9 +35,32 @@ class Parcel:
     def __reduce__(self):
         return Parcel, (self.text, self.beside)
 
+    def digest(self):
+        """A text that tells it from others."""
+        import hashlib
+        import zlib
+
+        sums = [zlib.crc32(memory, memory.nbytes) for memory in self.beside]
+        return hashlib.sha256(self.text + repr(sums).encode()).hexdigest()
+
     def load(self):
-        """The objects, in a tuple. Arrays are views."""
-        return pickle.loads(self.text, buffers=[memoryview(memory) for memory in self.beside])
+        """The objects, in a tuple. Arrays and tensors are views of what was packed."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The given buffer is not writable")
+            return pickle.loads(self.text, buffers=[memoryview(memory) for memory in self.beside])
+
+    def load_in_worker(self):
+        """The same in a worker process, which may write into them: a page that it writes is its own then."""
+        return pickle.loads(self.text, buffers=[_writable(memory) for memory in self.beside])
+
+
+def _writable(memory):
+    if memory.nbytes < _MIN_MAPPED_BYTES:
+        return bytearray(memory)
+    # A part of the function's file, which _python_worker.py has mapped privately.
+    view = (ctypes.c_uint8 * memory.nbytes).from_address(memory.ctypes.data)
+    view.held = memory
+    return view
 
 
 def pack(**parts):
@@ -59,12 +89,27 @@ def _pickler(file, take_buffer):
             if isinstance(value, io.IOBase) and not isinstance(value, (io.BytesIO, io.StringIO)) and value not in (sys.stdin, sys.stdout, sys.stderr):
                 # cloudpickle would read it all, and give a copy of what stood there.
                 raise TypeError("an open file belongs to its process")
+            if isinstance(value, np.memmap) and (path := _whole_file_of(value)) is not None:
+                order = "C" if value.flags.c_contiguous else "F"
+                return _mapped, (path, value.dtype, value.offset, value.shape, order)
             found = _payload.reduced(value)
             if found is not NotImplemented or Pickler is pickle.Pickler:
                 return found
             return super().reducer_override(value)
 
     return ToWorkers(file, 5, buffer_callback=take_buffer)
+
+
+def _whole_file_of(array):
+    """The path of the file that a memmap shows as it was opened; None where it is a part of it, or has been written to privately."""
+    if array.mode == "c" or array.filename is None or not isinstance(array.base, mmap.mmap) or not os.path.exists(array.filename):
+        return None
+    is_whole = array.flags.c_contiguous or array.flags.f_contiguous
+    return os.path.abspath(array.filename) if is_whole else None
+
+
+def _mapped(path, dtype, offset, shape, order):
+    return np.memmap(path, dtype, "c", offset, shape, order)
 
 
 def _pickles(value):
@@ -88,10 +133,8 @@ def _refused(parts, error):
 
 
 def _remedy(kind):
-    try:
-        import cloudpickle  # noqa: F401
-    except ImportError:
-        return 'Functions and classes that are in no module need cloudpickle: pip install "penstock[python]"'
+    if kind in ("builtins.function", "builtins.type"):
+        return 'Functions and classes that are in no module go by cloudpickle: pip install "penstock[python]"'
     if kind.startswith(("h5py.", "lmdb.", "builtins.Environment", "_io.", "sqlite3.")):
         return "Keep the path, and open it in the worker: in __getitem__ where it is not open yet, or in worker_init_fn"
     if kind.startswith("multiprocessing."):

@@ -229,9 +229,9 @@ class Batches:
         worker = self._workers.get(number)
         if worker is None:
             if self._job.has_init:
-                loaded = self._job.parcel.load()
+                loaded = self._job.parcel.load_in_worker()
             else:
-                loaded = self._loaded = self._loaded or self._job.parcel.load()
+                loaded = self._loaded = self._loaded or self._job.parcel.load_in_worker()
             worker = self._workers[number] = _Worker(process, self._job, number, base_seed, loaded)
         return worker
 
@@ -242,35 +242,32 @@ class Stream:
     It goes on where it is. Where it is asked for another batch, in the place of a process that has died, it begins again and goes there.
     """
 
-    def __init__(self, job, worker, batch_size, base_seed, turn):
+    def __init__(self, job, batch_size):
         self._job = job
-        self._number = worker
         self._batch_size = batch_size
-        self._base_seed = base_seed
-        self._turn = turn
         self._worker = None
         self._next = 0
 
     def __reduce__(self):
-        return Stream, (self._job, self._number, self._batch_size, self._base_seed, self._turn)
+        return Stream, (self._job, self._batch_size)
 
-    def __call__(self, number):
+    def __call__(self, row):
         """
         Args:
-          number: int64, (): of the batch, from 0 on.
+          row: int64, (HEAD,): NUMBER of the batch, from 0 on, and the worker's in the column KIND.
 
         Returns:
           uint8, (bytes,): see _payload; with the flag ENDED behind the last one.
         """
         process = _of_process()
-        number = int(number)
+        number, at, _, base_seed, turn = row.tolist()
         if self._worker is None or number < self._next:
-            self._worker = _Worker(process, self._job, self._number, self._base_seed, self._job.parcel.load())
+            self._worker = _Worker(process, self._job, at, base_seed, self._job.parcel.load_in_worker())
             self._next = 0
         worker = self._worker
         while True:
             process.arena.begin()
-            _seed(process.torch, _mixed(self._base_seed, worker.own_seed, self._turn, self._number, self._next), worker.own_seed)
+            _seed(process.torch, _mixed(base_seed, worker.own_seed, turn, at, self._next), worker.own_seed)
             try:
                 value = worker.fetch([None] * self._batch_size if self._batch_size else None)
             except StopIteration:
