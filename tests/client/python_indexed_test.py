@@ -161,6 +161,42 @@ def test_what_is_refused():
         penstock.Dataset.from_python(source)
 
 
+class Blocks:
+    """Tells how many elements were asked for together."""
+
+    def __init__(self, fails_at=None, draws=False):
+        self.fails_at = fails_at
+        self.draws = draws
+
+    def __len__(self):
+        return 4000
+
+    def __getitem__(self, index):
+        if index == self.fails_at:
+            raise ValueError("this one")
+        return index, 1, np.random.random() if self.draws else 0.0
+
+    def __getitems__(self, indices):
+        if self.fails_at in indices:
+            raise ValueError("one of these")
+        return [(index, len(indices), self[index][2]) for index in indices]
+
+
+def test_getitems_fetches_blocks():
+    elements = list(penstock.Dataset.from_python(Blocks()))
+    assert [int(index) for index, *_ in elements] == list(range(4000))
+    assert max(int(together) for _, together, _ in elements) > 1
+    left = list(penstock.Dataset.from_python(Blocks(fails_at=2000)).ignore_errors())
+    assert [int(index) for index, *_ in left] == [index for index in range(4000) if index != 2000]
+
+
+def test_blocks_never_decide_what_is_drawn():
+    def drawn(workers):
+        return [float(draw) for _, _, draw in penstock.Dataset.from_python(Blocks(draws=True), seed=3, workers=workers).take(500)]
+
+    assert drawn(1) == drawn(2) and len(set(drawn(1))) == 500
+
+
 def fails(index):
     if index == 4:
         raise KeyError("no such thing")

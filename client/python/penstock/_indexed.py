@@ -73,52 +73,47 @@ def kept(element):
 
 
 class _Element:
-    """In a worker: an index's element."""
+    """In a worker: an index's element. Of an object that has __getitems__, those of several indices are fetched together."""
 
     def __init__(self, parcel):
         self._parcel = parcel
         self._source = None
+        self._fetched = {}
 
     def __reduce__(self):
         return _Element, (self._parcel,)
 
+    def _load(self):
+        if self._source is None:
+            (self._source,) = self._parcel.load_in_worker()
+        return self._source
+
+    def ahead(self, indices):
+        """Of rows that this will be called for, as long as nothing is drawn (_python_worker.py)."""
+        self._fetched = {}
+        fetch = getattr(self._load(), "__getitems__", None)
+        if fetch is None:
+            return
+        wanted = indices.tolist()
+        try:
+            found = list(fetch(wanted))
+        except Exception:
+            return  # each by itself, so that it is one element's
+        if len(found) == len(wanted):
+            self._fetched = dict(zip(wanted, found))
+
     def __call__(self, index):
-        if self._source is None:
-            (self._source,) = self._parcel.load_in_worker()
-        return plain(self._source[int(index)])
-
-
-class _Block:
-    """In a worker: the elements of several indices, joined, of an object that has __getitems__."""
-
-    def __init__(self, parcel):
-        self._parcel = parcel
-        self._source = None
-
-    def __reduce__(self):
-        return _Block, (self._parcel,)
-
-    def __call__(self, indices):
-        if self._source is None:
-            (self._source,) = self._parcel.load_in_worker()
-        return joined([plain(element) for element in self._source.__getitems__(indices.tolist())])
-
-
-def joined(elements):
-    first = elements[0]
-    if isinstance(first, dict):
-        return {key: joined([element[key] for element in elements]) for key in first}
-    if isinstance(first, tuple):
-        return tuple([joined(list(parts)) for parts in zip(*elements)])
-    if isinstance(first, (str, bytes)):
-        return np.array(elements, object)
-    return np.stack([np.asarray(element) for element in elements])
+        index = int(index)
+        if index in self._fetched:
+            return plain(self._fetched.pop(index))
+        return plain(self._load()[index])
 
 
 def _type_of(values, what):
     """The TensorSpec of a tensor, of what it is in several elements: axes whose sizes differ, and those of lists, are open."""
     arrays = [np.asarray(value) for value in values]
-    first = arrays[0]
+    # An empty list says nothing of its type.
+    first = next((array for array in arrays if array.size), arrays[0])
     if first.dtype == object and not (first.size and all(isinstance(item, (str, bytes)) for item in first.ravel().tolist())):
         raise TypeError(
             f"{what} is a {type(values[0]).__name__}, of which no tensor is made: give a number, a text or an array in its place, or leave it out"

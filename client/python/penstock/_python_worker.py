@@ -294,6 +294,8 @@ def checked(np, feature, value):
 
 def fits(np, array, dtype):
     """Python's numbers as that type; None where it does not hold them."""
+    if not array.size:
+        return array.astype(dtype)  # an empty list says nothing of its type
     if array.dtype.kind == "b" and dtype.kind != "b" or array.dtype.kind == "f" and dtype.kind != "f":
         return None
     if dtype.kind in "iu" and array.size:
@@ -463,6 +465,8 @@ class Worker:
             function = self._describing(function)
         given = structures.from_json(configuration["input_structure"])
         self.takes_one = given is None
+        # A function may want to know of a sheet's rows before it is called for each.
+        self.ahead = getattr(function, "ahead", None) if self.takes_one else None
         self.call = function if self.takes_one else caller(function, given)
         wanted = structures.from_json(configuration["output_structure"])
         self.flatten = flattener(wanted)
@@ -507,6 +511,9 @@ class Worker:
         if lone is not None:
             target, dtype, shape, array = lone.rows, lone.feature.dtype, lone.feature.shape, np.ndarray
         row = 0
+        if self.ahead is not None and seed is None and rows > 1:
+            progress[1] = 1  # who dies here, dies of its first row, which is then tried alone
+            self.ahead(columns[0])
         try:
             for value in columns[0] if self.takes_one else zip(*columns):
                 progress[1] = row + 1

@@ -156,15 +156,17 @@ class Indices:
         self._before = generators.get()
         # A loader's own generator has given the epoch's seed, too.
         self._drawn_from = {name for name in self._before if name == "generator"}
+        self._has_drawn = False
         self._looks_left = _LOOKS
         self._number = 0
 
     def states(self):
-        """The states before the epoch of the generators that the sampler draws from: bytes by name."""
-        return self._generators.written({name: self._before[name] for name in self._drawn_from})
+        """The states before the epoch of the generators that the sampler draws from, or of all, as long as it has drawn nothing: bytes by name."""
+        return self._generators.written({name: self._before[name] for name in (self._drawn_from if self._has_drawn else self._before)})
 
     def draw(self, most):
         """The next batches' indices as the sampler gives them: a list of at most `most`, empty behind the last."""
+        self._has_drawn = True
         if not self._looks_left:
             return list(itertools.islice(self._iterator, most))
         self._looks_left -= 1

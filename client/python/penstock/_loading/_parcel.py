@@ -89,9 +89,11 @@ def _pickler(file, take_buffer):
             if isinstance(value, io.IOBase) and not isinstance(value, (io.BytesIO, io.StringIO)) and value not in (sys.stdin, sys.stdout, sys.stderr):
                 # cloudpickle would read it all, and give a copy of what stood there.
                 raise TypeError("an open file belongs to its process")
-            if isinstance(value, np.memmap) and (path := _whole_file_of(value)) is not None:
-                order = "C" if value.flags.c_contiguous else "F"
-                return _mapped, (path, value.dtype, value.offset, value.shape, order)
+            if isinstance(value, np.memmap):
+                path = _whole_file_of(value)
+                if path is None:
+                    return np.ascontiguousarray(value).view(np.ndarray).__reduce_ex__(5)
+                return _mapped, (path, value.dtype, value.offset, value.shape, "C" if value.flags.c_contiguous else "F")
             found = _payload.reduced(value)
             if found is not NotImplemented or Pickler is pickle.Pickler:
                 return found
