@@ -178,7 +178,8 @@ class _ByWorkers(_BaseDataLoaderIter):
             rows = penstock.Dataset.from_tensors(np.zeros(HEAD, np.int64))
             timeout_ms = math.ceil(1000 * self._timeout) or None
             output = penstock.TensorSpec((None,), np.uint8)
-            made = rows.map(function, python=True, output=output, workers=self._workers, timeout_ms=timeout_ms, seeds=False)
+            # One seed, so that workers may be kept from epoch to epoch; _worker.py seeds by itself.
+            made = rows.map(function, python=True, output=output, workers=self._workers, timeout_ms=timeout_ms, seed=0, seeds=False)
             loader._work = key, made._stages[len(rows._stages) :]
         return loader._work[1]
 

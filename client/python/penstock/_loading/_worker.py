@@ -56,7 +56,8 @@ class _Process:
         self.asked = False
         torch.set_num_threads(1)
         self._stack_elsewhere = collate.default_collate_fn_map[torch.Tensor]
-        collate.default_collate_fn_map[torch.Tensor] = self._stack
+        self._stack_arrays_elsewhere = collate.default_collate_fn_map[np.ndarray]
+        collate.default_collate_fn_map.update({torch.Tensor: self._stack, np.ndarray: self._stack_arrays})
 
         def get_worker_info():
             self.asked = True
@@ -86,6 +87,17 @@ class _Process:
             return torch.stack(batch, 0)
         out = torch.from_numpy(room).view(first.dtype).view(len(batch), *first.shape)
         return torch.stack(batch, 0, out=out)
+
+
+    def _stack_arrays(self, batch, *, collate_fn_map=None):
+        """The same of NumPy's arrays, without a tensor for each."""
+        first = batch[0]
+        plain = type(first) is np.ndarray and first.ndim and first.size and first.dtype.isnative and first.dtype.kind in "biufc"
+        if not plain or any(type(other) is not np.ndarray or other.shape != first.shape or other.dtype != first.dtype for other in batch):
+            return self._stack_arrays_elsewhere(batch, collate_fn_map=collate_fn_map)
+        room = self.arena.room(len(batch) * first.nbytes)
+        out = None if room is None else room.view(first.dtype).reshape(len(batch) * len(first), *first.shape[1:])
+        return self.torch.from_numpy(np.concatenate(batch, out=out).reshape(len(batch), *first.shape))
 
 
 _process = None
