@@ -55,6 +55,7 @@ from penstock._sparse import SparseTensor
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
 from penstock._numpy._tensor import Tensor
+from penstock._row import rng
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_
@@ -121,6 +122,7 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "rng",
     "shared_daemon",
     "stop_private_daemon",
     "string",

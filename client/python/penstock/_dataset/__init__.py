@@ -108,6 +108,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         """Accepts penstock.Options; those of TensorFlow have no effect."""
         if not isinstance(options, Options):
             options = Options()
+        if self._indices is not None:
+            return self._fetched_by(self._indices.with_options(options, name))
         merged = self._options.merge(options)
         return Dataset(self._stages, self._known_structure, self._count, merged, self._window)
 

@@ -122,6 +122,28 @@ class Sources:
         return _from_arrays("from_tensor_slices", tensors, name)
 
     @staticmethod
+    def from_python(source: Any, output: Any = None, **options: Any) -> Dataset:
+        """The elements of an object that has __len__ and __getitem__: a torch Dataset, a Grain source, a datasets.Dataset, a list, a memmap.
+
+        Worker processes hold the object, its arrays in memory once for all of them, and index it. Shuffles, shard, take, skip and repeat directly behind it are
+        done to the indices; global_shuffle permutes them all.
+
+        Args:
+          source: is pickled at once (by cloudpickle, where that is needed). Elements are tensors in nests of dicts, tuples, named tuples, dataclasses and lists, and come back as
+            such nests; to traced functions they are dicts and tuples. A list of Python's numbers or texts is one tensor, of any length.
+          output: a nest of penstock.TensorSpec, of dicts and tuples. By default it is learned of the first, the middle and the last element, which a copy of
+            the object is asked for in this process; axes whose sizes differ between those are open.
+          **options: of Dataset.map with python=True: version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name.
+
+        Raises:
+          TypeError: it has no length, or cannot be indexed or pickled; or an element holds something of which no tensor is made.
+          ValueError: it is empty, and `output` does not say what its elements would be.
+        """
+        from penstock._dataset import _indexed
+
+        return _indexed.from_python(source, output, options, Sources.range)
+
+    @staticmethod
     def list_files(
         file_pattern: Any, shuffle: Optional[bool] = None, seed: Optional[int] = None, name: Optional[str] = None
     ) -> Dataset:
