@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/dtype.h"
 #include "base/processors.h"
 #include "nlohmann/json.hpp"
@@ -50,7 +51,7 @@ class PythonOp final : public AwayWorkOp {
 };
 
 // Features that can be laid before a worker, or taken from one.
-absl::Status CheckFeature(const Feature& feature, std::string_view what) {
+absl::Status CheckFeature(const Feature& feature, absl::string_view what) {
   const TensorType& type = feature.type;
   const bool is_plain = !type.packed() && type.form == RowForm::kPlain;
   if (is_plain && type.dtype != DType::kBfloat16) return absl::OkStatus();
@@ -113,7 +114,7 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outpu
   return absl::OkStatus();
 }
 
-absl::Status CheckRange(std::string_view what, int64_t value, int64_t most) {
+absl::Status CheckRange(absl::string_view what, int64_t value, int64_t most) {
   if (value >= 1 && value <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(what, ": expected 1 to ", most, ", found ", value));

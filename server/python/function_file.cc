@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::python {
@@ -26,7 +27,7 @@ absl::Status OtherUser() {
       "penstockd as the user who makes the pipeline"));
 }
 
-absl::Status NoFunction(const std::string& path, std::string_view what) {
+absl::Status NoFunction(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("function: ", what, ": ", path,
                    "; the Python client makes such a file (penstock.Dataset.map, python=True)"));
@@ -87,8 +88,8 @@ absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
   if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
     return NoFunction(path, "no memory file");
   if (found.st_uid != geteuid()) return OtherUser();
-  if ((fcntl(file, F_GET_SEALS) & kSeals) != kSeals)
-    return NoFunction(path, "no sealed memory file");
+  const int seals = fcntl(file, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return NoFunction(path, "no sealed memory file");
   char magic[kMagicBytes];
   uint64_t bytes = 0;
   if (!ReadExactly(file, magic, kMagicBytes, 0) || std::memcmp(magic, kMagic, kMagicBytes) != 0 ||
