@@ -78,16 +78,16 @@ class Position:
 
 
 def _begin_epoch(iterator, loader, turn):
-    """The indices and the position of an epoch that begins, or goes on where a state says."""
+    """The indices and the position of an epoch that begins, or goes on where a state says; and what was drawn of it ahead."""
     resume = loader._take_resume()
     indices = Indices(iterator._sampler_iter, Generators(loader))
     if resume is None:
-        return indices, Position(iterator._base_seed, turn, indices)
+        return indices, Position(iterator._base_seed, turn, indices), []
     iterator._base_seed = resume["base_seed"]
     position = Position(resume["base_seed"], resume["turn"], indices)
     if "streams" in resume:
         position.given = resume["batches"]
-        return indices, position
+        return indices, position, []
     with indices.at(resume["generators"]):
         left = resume["batches"]
         while left:
@@ -104,9 +104,8 @@ def _begin_epoch(iterator, loader, turn):
                 + ". Dataset, batch_size and sampler are to be those of the state; a sampler that draws by itself draws from a generator that it has as an "
                 "attribute, or has a state_dict() of its own"
             )
-        # Here, since the sampler may draw once more from generators that are as they were.
-        loader._drawn_ahead = indices.draw(1)
-    return indices, position
+        # A sampler that has drawn nothing yet is to draw from generators that are as they were.
+        return indices, position, indices.draw(1)
 
 
 class Inline(_SingleProcessDataLoaderIter):
@@ -114,9 +113,7 @@ class Inline(_SingleProcessDataLoaderIter):
 
     def __init__(self, loader):
         super().__init__(loader)
-        loader._drawn_ahead = []
-        self._indices, self.position = _begin_epoch(self, loader, 0)
-        self._ahead, loader._drawn_ahead = loader._drawn_ahead, []
+        self._indices, self.position, self._ahead = _begin_epoch(self, loader, 0)
         if loader._dataset_kind == torch.utils.data._DatasetKind.Iterable:
             # Begun again, since its position is nobody's but its own.
             given, self.position.given = self.position.given, 0
@@ -190,9 +187,14 @@ class _ByWorkers(_BaseDataLoaderIter):
         self._begin(loader)
 
     def _run(self, rows):
-        """A loop over the pipeline that makes batches of a dataset of rows; nothing starts yet."""
+        """A loop over the pipeline that makes batches of a dataset of rows. It runs from now on."""
         made = penstock.Dataset((*rows._stages, *self._work), None, rows.cardinality())
-        return penstock.DatasetIterator(made.prefetch(min(self._prefetch, _MOST_SLOTS)), self._socket, first_pass=True)
+        run = penstock.DatasetIterator(made.prefetch(min(self._prefetch, _MOST_SLOTS)), self._socket, first_pass=True)
+        try:
+            run._start()
+        except _errors.Error as error:
+            raise self._failure(error) from error
+        return run
 
     def _take(self, run):
         """The next batch of a run and its flags. StopIteration: it has given all."""
@@ -228,11 +230,10 @@ class MapStyle(_ByWorkers):
     """Batches of a dataset that has __getitem__."""
 
     def _begin(self, loader):
-        self._indices, self.position = _begin_epoch(self, loader, self._turn)
+        self._indices, self.position, self._ahead = _begin_epoch(self, loader, self._turn)
         self._turn = self.position.turn
         self._is_sized = hasattr(loader._index_sampler, "__len__")
         self._most_indices = _FIRST_INDICES
-        self._ahead, loader._drawn_ahead = loader._drawn_ahead, []
         self._rows = None
         # As torch draws when a loop begins, so that who draws from the same generator then sees the same.
         self._hand_over()
@@ -313,7 +314,7 @@ class Iterable(_ByWorkers):
     def _begin(self, loader):
         resume = loader._resume
         self._prefetch = max(1, loader.prefetch_factor)
-        _, self.position = _begin_epoch(self, loader, self._turn)
+        _, self.position, _ = _begin_epoch(self, loader, self._turn)
         self._turn = self.position.turn
         begun = resume["streams"] if resume is not None and "streams" in resume else [(0, False)] * loader.num_workers
         if len(begun) != loader.num_workers:

@@ -86,7 +86,6 @@ class DataLoader(torch.utils.data.DataLoader):
         self._chosen_epoch = None
         self._position = None
         self._resume = None
-        self._drawn_ahead = []
         self._sampler_states = {}
         self._work = None
         self._socket = None
