@@ -52,7 +52,8 @@ from penstock._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
-from penstock._row import rng
+from penstock._python_calls import numpy_function, py_function
+from penstock._row import At, rng
 from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._trace import Tensor, TraceError
 from penstock._writer import TFRecordOptions, TFRecordWriter
@@ -70,6 +71,7 @@ __all__ = [
     "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
+    "At",
     "CancelledError",
     "DataLossError",
     "Dataset",
@@ -121,6 +123,8 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "numpy_function",
+    "py_function",
     "rng",
     "shared_daemon",
     "stop_private_daemon",

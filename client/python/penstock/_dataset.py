@@ -296,9 +296,14 @@ class Dataset(Sources, Order, Batching, Work, Keeping):
             return made
 
     def _where(self, op, predicate, name):
+        from penstock import _python_calls
+
         line = user_line()
 
         def use(dataset, trace, result):
+            if _python_calls.has_calls(trace, result):
+                kept = _python_calls.where_by_call(dataset, op, trace, result, name, line)
+                return kept if dataset is self else kept.map(lambda element, _: element)
             stage = _program.condition_stage(op, trace, result, name, line)
             kept = dataset._like((*dataset._stages, stage), dataset._known_structure)
             return kept if dataset is self else kept.map(lambda element, _: element)

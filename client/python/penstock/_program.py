@@ -85,6 +85,11 @@ class _Writer:
         depth = 1 + max((self._depths[input.number] for input in node.inputs), default=0)
         if node.kind == "feature":
             return self._features[node.value], 0
+        if node.kind == "made":
+            raise TraceError(
+                "a Python function (penstock.numpy_function, py_function) inside of a function that is given to another method than map, filter and take_while",
+                "call it in a map in front",
+            )
         if node.kind == "text":
             return (f"({node.value})" if node.value.startswith("-") else node.value), 0
         if node.kind == "array":
@@ -177,12 +182,18 @@ def _as_value(trace, value):
     return Node(trace, "call", "where", [Node(trace, "text", "True"), node, node])
 
 
+def _in_parts(nodes, features, line):
+    from penstock import _python_calls
+
+    return _python_calls.in_parts(nodes, features, line)
+
+
 def prefix_stages(trace, line):
     """The stages in front of the map itself: those that parse."""
     if trace.parse_stage is None:
         return []
     node, features = trace.before
-    stages = []
+    stages, (node,), features = _in_parts([node], features, line)
     if not (node.kind == "feature" and features == ["value"]):
         stages.append(_map_stage([node], ["value"], None, features, None, line))
     return stages + [trace.parse_stage]
@@ -190,9 +201,9 @@ def prefix_stages(trace, line):
 
 def type_stages(trace, node, line):
     """Stages whose element is one value, to ask for its type."""
-    if trace.parse_stage is not None and node.number <= trace.before[0].number:
-        return [_map_stage([node], ["value"], None, trace.before[1], None, line)]
-    return prefix_stages(trace, line) + [_map_stage([node], ["value"], None, trace.features, None, line)]
+    stale = trace.parse_stage is not None and node.number <= trace.before[0].number
+    stages, nodes, features = _in_parts([node], trace.before[1] if stale else trace.features, line)
+    return ([] if stale else prefix_stages(trace, line)) + [*stages, _map_stage(nodes, ["value"], None, features, None, line)]
 
 
 def build(trace, result, structure_before, name, line):
@@ -216,7 +227,8 @@ def build(trace, result, structure_before, name, line):
     )
     stages = prefix_stages(trace, line)
     if not is_identity:
-        stages.append(_map_stage(nodes, names, structure, trace.features, name, line))
+        before, nodes, features = _in_parts(nodes, trace.features, line)
+        stages += [*before, _map_stage(nodes, names, structure, features, name, line)]
     return stages, structure
 
 
@@ -293,9 +305,10 @@ def _refuse_stale(trace, nodes):
         if node.number in seen:
             continue
         seen.add(node.number)
-        if node.kind == "feature" and trace.stale(node):
+        if node.kind in ("feature", "made") and trace.stale(node):
+            shown = f"the feature {node.value!r}" if node.kind == "feature" else "the result of a Python function"
             raise TraceError(
-                f"the feature {node.value!r} is used beside what was parsed from the element",
+                f"{shown} is used beside what was parsed from the element",
                 "only the parsed features are there afterwards",
             )
         waiting.extend(node.inputs)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from penstock import _draws, _errors, _structure
+from penstock._dtypes import string
+from penstock._options import TensorSpec
 from penstock._registry import FUNCTIONS
 from penstock._stage import _STANDARD, Line, _is_users, user_line
 
@@ -148,9 +150,9 @@ class Node:
     """A vertex of the graph; constant.
 
     Attributes:
-      kind: "feature", "text" (what stands in an expression as it is), "array", "call" or "subscript".
+      kind: "feature", "text" (what stands in an expression as it is), "array", "call", "subscript" or "made" (by a Python function).
       value: the feature's name, the text, the array, the function's name or operator, the subscript's
-        text, in which "{1}" is the second of the inputs.
+        text, in which "{1}" is the second of the inputs, a _python_calls.Call and the number of its result.
       inputs: Nodes.
       keywords: pairs of a name and a text, of a call; None in the place of a text for one of the last inputs.
       number: rises from inputs to what uses them.
@@ -224,6 +226,8 @@ class Trace:
     def adopted(self, node):
         """A node of the other call as one of this one's."""
         known = self._adopted.get(node.number)
+        if node.kind == "made":
+            raise TraceError("the result of a Python function of another function's call is used here", "pass it through the element")
         if known is None:
             inputs = [self.adopted(inner) for inner in node.inputs]
             value = node.value
@@ -945,6 +949,15 @@ class Tensor:
         if None in self.shape:
             raise TraceError("the size of a value that only the data tells", "np.size(x) is each element's")
         return math.prod(self.shape)
+
+    def set_shape(self, shape):
+        """As tf.Tensor.set_shape: says what the data alone would tell. Elements of another shape are an error."""
+        if self._node.kind == "made":
+            call, number = self._node.value
+            if not call.is_declared(number):
+                call.declare(number, TensorSpec(shape, string).shape)
+                return
+        self._node = call("ensure_shape", (self, list(shape)), {}, ".set_shape()")._node
 
     def _spec(self):
         return self._trace.spec_of(self._node)

@@ -45,13 +45,16 @@ class Types:
         """The TensorSpec of a value."""
         spec = self._specs.get(node.number)
         if spec is None:
-            spec = self._feature(node) if node.kind == "feature" else self._alone(node)
+            spec = self._given(node) if node.kind in ("feature", "made") else self._alone(node)
             spec = self._specs[node.number] = spec or self._dataset._type_of(self._trace, node)
         return spec
 
     def _alone(self, node):
         """The type as that of a function of values of known types; None where that is not known."""
         rows = self._dataset_rows()
+        if rows not in (None, 1) and _depends_on_call(node):
+            # Python functions get whole batches, as has what is made of their results.
+            rows = None
         found = None if rows is None else self._cut(node)
         if found is None:
             return None
@@ -87,8 +90,8 @@ class Types:
             if inner.number in needed:
                 continue
             needed[inner.number] = inner
-            if inner.kind == "feature":
-                spec = self._feature(inner)
+            if inner.kind in ("feature", "made"):
+                spec = self._given(inner)
                 if spec is None or not self._is_leaf(spec):
                     return None
                 self._leaves[inner.number] = spec
@@ -134,6 +137,13 @@ class Types:
         except _errors.Error:
             return None
 
+    def _given(self, node):
+        """The TensorSpec of what a Python function has made, or of a feature as _feature() has it."""
+        if node.kind == "feature":
+            return self._feature(node)
+        call, number = node.value
+        return call.spec_of(number)
+
     def _feature(self, node):
         """The TensorSpec of a tensor of the element; None where it is computed of whole batches, or has none."""
         before = self._trace.stale(node)
@@ -162,6 +172,12 @@ class Types:
         }
         # A state has no rows of a batch.
         return found if rows > 1 else {**found, **trace.states}
+
+
+def _depends_on_call(node):
+    from penstock import _python_calls
+
+    return _python_calls.depends_on_call(node)
 
 
 class _Numbers:

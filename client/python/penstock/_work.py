@@ -22,6 +22,11 @@ declare("interleave", Trait.NESTS_ELEMENTS)
 declare("flat_map", Trait.NESTS_ELEMENTS)
 
 
+def _refuse_options(op, given):
+    if unused := [argument for argument, value in given.items() if value is not None]:
+        raise TypeError(f"{op} takes {', '.join(unused)} with python=True alone")
+
+
 class Work:
     """Methods of Dataset that take traced functions, or look at values."""
 
@@ -86,8 +91,7 @@ class Work:
             "output": output, "version": version or None, "timeout_ms": timeout_ms, "workers": workers,
             "max_rows_per_worker": max_rows_per_worker, "threads": threads, "seed": seed, "seeds": None if seeds else seeds,
         }  # fmt: skip
-        if unused := [argument for argument, value in given.items() if value is not None]:
-            raise TypeError(f"map takes {', '.join(unused)} with python=True alone")
+        _refuse_options("map", given)
         line = user_line()
 
         def use(dataset, trace, result):
@@ -152,19 +156,46 @@ class Work:
         ]
         return self._nest("interleave", map_func, fields, name)
 
-    def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
+    def flat_map(
+        self, map_func: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, output: Any = None, **options: Any
+    ) -> Dataset:
         """The elements of datasets that are each made of one element, one dataset after another.
 
         Args:
-          map_func: as interleave's.
+          map_func: as interleave's. With `python` any function, which worker processes call as those of map: a generator, or a function that returns a
+            list. It yields any number of elements; all that it yields for one element are in memory together.
+          output: with `python`, what each of them is, as map's. Sizes may differ (None) in declared arrays of numbers. By default it is learned from the first
+            one that is yielded.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
         """
+        if python:
+            from penstock import _python_calls
+
+            return _python_calls.flat_map_by_python(self, map_func, output, name, options)
+        _refuse_options("flat_map", {"output": output, **options})
         return self._nest("flat_map", map_func, [], name)
 
     # --- where values decide the order ---
 
-    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
-        """The elements for which `predicate`, traced as in map, is true."""
-        return self._where("filter", predicate, name)
+    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, **options: Any) -> Dataset:
+        """The elements for which `predicate`, traced as in map, is true.
+
+        Args:
+          predicate: with `python` any function, which worker processes call as those of map; it returns a bool.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
+        """
+        if python:
+            from penstock import _python_calls
+
+            return _python_calls.filter_by_python(self, predicate, name, options)
+        _refuse_options("filter", options)
+        try:
+            return self._where("filter", predicate, name)
+        except _trace.Captured:
+            raise
+        except _trace.TraceError as error:
+            error.name_other_way("filter(f, python=True) runs any function, in worker processes (docs/python.md)")
+            raise
 
     def take_while(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
         """The elements before the first for which `predicate`, traced as in map, is false."""
