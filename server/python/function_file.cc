@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
 namespace penstock::python {
@@ -26,7 +27,7 @@ absl::Status OtherUser() {
       "penstockd as the user who makes the pipeline"));
 }
 
-absl::Status NoFunction(const std::string& path, std::string_view what) {
+absl::Status NoFunction(const std::string& path, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("function: ", what, ": ", path,
                    "; the Python client makes such a file (penstock.Dataset.map, python=True)"));

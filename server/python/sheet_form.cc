@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace penstock::python {
 namespace {
@@ -13,7 +14,7 @@ constexpr uint64_t kAlignment = 64;
 
 uint64_t Aligned(uint64_t offset) { return (offset + kAlignment - 1) & ~(kAlignment - 1); }
 
-absl::Status Forged(std::string_view what) {
+absl::Status Forged(absl::string_view what) {
   return absl::InternalError(
       absl::StrCat("a Python worker process handed over memory that is no result: ", what));
 }

@@ -287,7 +287,7 @@ def map_by_python(dataset, function, output, version, timeout_ms, workers, max_r
     def describing():
         # One worker is enough, and its draws are nobody's.
         fields = [(field, value) for field, value in common if field != "workers"]
-        told = _textproto.Message(("name", "description"), ("dtype", "string"))
+        told = _textproto.Message(("name", "value"), ("dtype", "string"))
         return Stage("python", [*fields, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
 
     known = Learned(dataset, describing, shown) if output is None else Declared(output, shown)
