@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "nlohmann/json.hpp"
 #include "server/engine/order/away_work_op.h"
 #include "server/engine/plan/op_registry.h"
