@@ -127,6 +127,7 @@ def pickled(function):
       TypeError: something of it cannot be pickled; it says what.
     """
     pickler = _cloudpickle()
+    function, whole = (function[0], function) if isinstance(function, tuple) else (function, function)
     if pickler is None and (why := _needs_cloudpickle(function)):
         raise TypeError(
             f"{name_of(function)} {why}, which travels to worker processes by the package cloudpickle: "
@@ -142,7 +143,7 @@ def pickled(function):
         return False
 
     try:
-        return (pickler or pickle).dumps(function, protocol=5, buffer_callback=keep), buffers
+        return (pickler or pickle).dumps(whole, protocol=5, buffer_callback=keep), buffers
     except Exception as error:
         raise TypeError(f"{name_of(function)} cannot be pickled for worker processes: {_guilty(function, pickler or pickle) or error}") from error
 
@@ -190,13 +191,14 @@ class Declared:
 
         structure, specs = _structure.flatten(output, is_spec, f"the output of {name}")
         self.structure = structure
-        self._outputs = [_output(path, TensorSpec(spec.shape, spec.dtype)) for path, spec in zip(_structure.paths(structure), specs)]
+        self.specs = {path: TensorSpec(spec.shape, spec.dtype) for path, spec in zip(_structure.paths(structure), specs)}
+        self._outputs = [output_of(path, spec) for path, spec in self.specs.items()]
 
     def outputs(self):
         return self._outputs
 
 
-def _output(path, spec):
+def output_of(path, spec):
     dtype = getattr(spec.dtype, "name", spec.dtype)
     if spec.dtype is not string and dtype not in _NAMES:
         raise TypeError(f"output {path} is of type {dtype}, which no Python function's output has")
@@ -215,13 +217,20 @@ class Learned:
 
     @functools.cached_property
     def _description(self):
+        text = self._first()
+        if text is None:
+            raise _errors.InvalidArgumentError(f"the dataset has no element to learn from what {self._name} returns: declare it (map(…, python=True, output=…))")
+        return json.loads(text)
+
+    def _first(self):
+        """The description of the first element; None where there is none."""
         if self._dataset._window is not None:
             raise _errors.InvalidArgumentError(f"what {self._name} returns is not known inside of a window: declare it (map(…, python=True, output=…))")
         first = self._dataset.take(1)
         with DatasetIterator(first._like((*first._stages, self._stage_of()), None), first_pass=True) as elements:
-            for (text,) in ((np.asarray(element).item(),) for element in elements):
-                return json.loads(text)
-        raise _errors.InvalidArgumentError(f"the dataset has no element to learn from what {self._name} returns: declare it (map(…, python=True, output=…))")
+            for element in elements:
+                return np.asarray(element).item()
+        return None
 
     @property
     def structure(self):
@@ -234,7 +243,7 @@ class Learned:
         ]
 
 
-class _Lazily:
+class Lazily:
     """A field's value that is found when a spec is written."""
 
     def __init__(self, find):
@@ -244,13 +253,18 @@ class _Lazily:
 # --- the stage ----------------------------------------------------------------------------------
 
 
-def map_by_python(dataset, function, output, version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name):
-    """The dataset of what the function returns for each element (Dataset.map)."""
-    if not callable(function):
-        raise TypeError(f"map takes a function, not a {type(function).__name__}")
+def fields_of(
+    op, function, constants=None, version="", *, timeout_ms=None, workers=None, max_rows_per_worker=None, threads=None, seed=None, seeds=True
+):  # fmt: skip
+    """What a stage says of a Python function: its name, and two lists of fields, of which a stage that describes has the first alone.
+
+    Args:
+      constants: a dict from the places of arguments that are constants to their values.
+    """
+    if not callable(function) and op != "from_generator":
+        raise TypeError(f"{op} takes a function, not a {type(function).__name__}")
+    file = FunctionFile((function, constants) if constants else function)
     shown = name_of(function)
-    file = FunctionFile(function)
-    line = user_line()
     limits = [
         ("workers", None if workers is None else at_least(1, workers, "workers")),
         ("max_rows_per_worker", None if max_rows_per_worker is None else at_least(1, max_rows_per_worker, "max_rows_per_worker")),
@@ -258,6 +272,15 @@ def map_by_python(dataset, function, output, version, timeout_ms, workers, max_r
         ("threads", None if threads is None else at_least(1, threads, "threads")),
     ]
     common = [("name", shown), ("function", file), ("version", str(version) or None), *limits, ("unseeded", None if seeds else True)]
+    return shown, common, [("seed", Seed(optional(seed, "seed"))), ("code", Code(file.code))]
+
+
+def map_by_python(dataset, function, output, version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name):
+    """The dataset of what the function returns for each element (Dataset.map)."""
+    shown, common, of_draws = fields_of(
+        "map", function, {}, version, timeout_ms=timeout_ms, workers=workers, max_rows_per_worker=max_rows_per_worker, threads=threads, seed=seed, seeds=seeds
+    )  # fmt: skip
+    line = user_line()
 
     def describing():
         # One worker is enough, and its draws are nobody's.
@@ -268,10 +291,9 @@ def map_by_python(dataset, function, output, version, timeout_ms, workers, max_r
     known = Learned(dataset, describing, shown) if output is None else Declared(output, shown)
     fields = [
         *common,
-        ("seed", Seed(optional(seed, "seed"))),
-        ("code", Code(file.code)),
-        ("output", _Lazily(known.outputs)),
-        ("structure", _Lazily(lambda: _structure.to_json(known.structure))),
+        *of_draws,
+        ("output", Lazily(known.outputs)),
+        ("structure", Lazily(lambda: _structure.to_json(known.structure))),
     ]
     structure = ASK if output is None else known.structure
     return dataset._like((*dataset._stages, Stage("python", fields, name, line)), structure, dataset._count)

@@ -9,6 +9,8 @@ import numpy as np
 from penstock import io
 from penstock._dataset import _cardinality
 from penstock._dataset._arguments import at_least, check_unused, optional, turns
+from penstock._dataset._python import map_by_python
+from penstock._dataset._python_calls import filter_by_python, flat_map_by_python
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Seed, Trait, declare
 from penstock._tracing import _program, _refusals
@@ -23,6 +25,11 @@ declare("filter", Trait.ROW_BY_ROW)
 declare("unbatch", Trait.ROW_BY_ROW)
 declare("interleave", Trait.NESTS_ELEMENTS)
 declare("flat_map", Trait.NESTS_ELEMENTS)
+
+
+def _refuse_options(op, given):
+    if unused := [argument for argument, value in given.items() if value is not None]:
+        raise TypeError(f"{op} takes {', '.join(unused)} with python=True alone")
 
 
 class Work:
@@ -80,17 +87,14 @@ class Work:
         """
         check_unused(num_parallel_calls)
         if python:
-            from penstock._dataset import _python
-
-            return _python.map_by_python(
+            return map_by_python(
                 self, map_func, output, version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name
             )  # fmt: skip
         given = {
             "output": output, "version": version or None, "timeout_ms": timeout_ms, "workers": workers,
             "max_rows_per_worker": max_rows_per_worker, "threads": threads, "seed": seed, "seeds": None if seeds else seeds,
         }  # fmt: skip
-        if unused := [argument for argument, value in given.items() if value is not None]:
-            raise TypeError(f"map takes {', '.join(unused)} with python=True alone")
+        _refuse_options("map", given)
         line = user_line()
 
         def use(dataset, trace, result):
@@ -153,19 +157,42 @@ class Work:
         ]
         return self._nest("interleave", map_func, fields, name)
 
-    def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
+    def flat_map(
+        self, map_func: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, output: Any = None, **options: Any
+    ) -> Dataset:
         """The elements of datasets that are each made of one element, one dataset after another.
 
         Args:
-          map_func: as interleave's.
+          map_func: as interleave's. With `python` any function, which worker processes call as those of map: a generator, or a function that returns a
+            list. It yields any number of elements; all that it yields for one element are in memory together.
+          output: with `python`, what each of them is, as map's. Sizes may differ (None) in declared arrays of numbers. By default it is learned from the first
+            one that is yielded.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
         """
+        if python:
+            return flat_map_by_python(self, map_func, output, name, options)
+        _refuse_options("flat_map", {"output": output, **options})
         return self._nest("flat_map", map_func, [], name)
 
     # --- where values decide the order ---
 
-    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
-        """The elements for which `predicate`, traced as in map, is true."""
-        return self._where("filter", predicate, name)
+    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, **options: Any) -> Dataset:
+        """The elements for which `predicate`, traced as in map, is true.
+
+        Args:
+          predicate: with `python` any function, which worker processes call as those of map; it returns a bool.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
+        """
+        if python:
+            return filter_by_python(self, predicate, name, options)
+        _refuse_options("filter", options)
+        try:
+            return self._where("filter", predicate, name)
+        except _refusals.Captured:
+            raise
+        except _refusals.TraceError as error:
+            error.name_other_way("filter(f, python=True) runs any function, in worker processes (docs/python.md)")
+            raise
 
     def take_while(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
         """The elements before the first for which `predicate`, traced as in map, is false."""
