@@ -56,17 +56,20 @@ class Call:
 
     def _learn(self):
         """Learns from the first element how many axes the results have; their sizes are open, as in TensorFlow."""
-        dataset = self._trace.dataset
-        in_front = _program.prefix_stages(self._trace, self._line)
-        stages, inputs = _in_front_of(self, _features_at(self._trace, self.inputs), self._line)
+        trace = self._trace
+        # Of what is parsed inside of the function it stands in front, or behind.
+        is_stale = trace.stale(self.results[0])
+        in_front = [] if is_stale else _program.prefix_stages(trace, self._line)
+        stages, inputs = _in_front_of(self, trace.before[1] if is_stale else trace.features, self._line)
         names = [f"v{i}" for i in range(len(inputs))]
 
         def describing():
-            told = _textproto.Message(("name", "description"), ("dtype", "string"))
+            told = _textproto.Message(("name", "value"), ("dtype", "string"))
             fields = [(field, value) for field, value in self._fields if field != "workers"]
-            return Stage("python", [*fields, ("input", names), ("workers", 1), ("describes", True), ("output", told)], None, self._line)
+            fields += [("input", names), ("workers", 1), ("describes", True), ("output", told), ("structure", "null")]
+            return Stage("python", fields, None, self._line)
 
-        dataset = dataset._like((*dataset._stages, *in_front, *stages), None)
+        dataset = trace.dataset._like((*trace.dataset._stages, *in_front, *stages), None)
         found = Learned(dataset, describing, self._shown)._description["outputs"]
         if len(found) != len(self._shapes):
             raise _errors.InvalidArgumentError(f"{self._shown} returned {len(found)} values, and its Tout has {len(self._shapes)} types")
@@ -216,10 +219,6 @@ def _in_front_of(call, features, line):
     return [*stages, _program._map_stage(inputs, [f"v{i}" for i in range(len(inputs))], {f"v{i}": None for i in range(len(inputs))}, features, None, line)], inputs
 
 
-def _features_at(trace, nodes):
-    return trace.before[1] if any(trace.stale(node) for node in nodes) else trace.features
-
-
 def _map(copies, nodes, features, line):
     """A map of these nodes, and its names of them by number."""
     nodes = list({node.number: node for node in nodes}.values())
@@ -363,7 +362,7 @@ def flat_map_by_python(dataset, function, output, name, options):
     line = user_line()
 
     def describing():
-        told = _textproto.Message(("name", "description"), ("dtype", "string"))
+        told = _textproto.Message(("name", "value"), ("dtype", "string"))
         few = [(field, value) for field, value in fields if field != "workers"]
         return Stage("python", [*few, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
 

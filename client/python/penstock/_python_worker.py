@@ -343,12 +343,16 @@ def checked(np, feature, value):
 
 def fits(np, array, dtype):
     """Python's numbers as that type; None where it does not hold them."""
+    if not array.size:
+        return array.astype(dtype)  # an empty list says nothing of its type
     if array.dtype.kind == "b" and dtype.kind != "b" or array.dtype.kind == "f" and dtype.kind != "f":
         return None
     if dtype.kind in "iu" and array.size:
         info = np.iinfo(dtype)
         if array.min() < info.min or array.max() > info.max:
             return None
+    if dtype.kind == "b" and array.dtype.kind != "b":
+        return None
     return array.astype(dtype)
 
 
@@ -423,7 +427,7 @@ class Seeds:
         self.np = np
         self.key = key
         self.mixed = mixed
-        self.generators = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom} if wanted else {}
+        self.generators = dict(GENERATORS) if wanted else {}
         self.used = []
         self.states = {}
 
@@ -458,13 +462,16 @@ class EveryGenerator:
         self.np = np
         self.generators = {}
 
+    def are_new(self):
+        """Whether there is one that has not been seeded."""
+        return any(name in sys.modules and name not in self.generators for name in GENERATORS)
+
     def seed(self, key):
-        for name, kind in (("random", _PythonRandom), ("numpy.random", _NumpyRandom), ("torch", _TorchRandom)):
-            if name in self.generators:
-                self.generators[name].seed(key)
-            elif name in sys.modules:
+        for name, kind in GENERATORS.items():
+            if name in sys.modules and name not in self.generators:
                 self.generators[name] = kind(self.np)
-                self.generators[name].seed(key)
+        for generator in self.generators.values():
+            generator.seed(key)
 
 
 class _PythonRandom:
@@ -524,6 +531,9 @@ class _TorchRandom:
     def state():
         torch = sys.modules["torch"]
         return torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
+
+
+GENERATORS = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom}
 
 
 # --- the loop -----------------------------------------------------------------------------------
@@ -588,9 +598,8 @@ class Worker:
         def nothing(feature):
             return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
 
-        every = EveryGenerator(self.np) if seeds else None
         elements = load_beside("_python_iterator").Elements(
-            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], every and every.seed, self.row
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row
         )
         self.call = caller(elements, given)
         self.flatten = lambda made, tensors: tensors.extend(made)
