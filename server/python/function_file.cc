@@ -88,8 +88,8 @@ absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
   if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
     return NoFunction(path, "no memory file");
   if (found.st_uid != geteuid()) return OtherUser();
-  if ((fcntl(file, F_GET_SEALS) & kSeals) != kSeals)
-    return NoFunction(path, "no sealed memory file");
+  const int seals = fcntl(file, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return NoFunction(path, "no sealed memory file");
   char magic[kMagicBytes];
   uint64_t bytes = 0;
   if (!ReadExactly(file, magic, kMagicBytes, 0) || std::memcmp(magic, kMagic, kMagicBytes) != 0 ||

@@ -148,6 +148,8 @@ absl::Status PoolCore::TakeRows(Desk& desk, const Message& message, const Sheet&
 
 void PoolCore::Take(Worker& worker, const Message& message, std::string text, Lock& lock,
                     std::vector<std::shared_ptr<Call>>* ended) {
+  // What took too long is not taken, though it came in the moment before its end.
+  if (worker.asked_ns != 0) return;
   const int number = worker.order.empty() ? -1 : worker.order.front();
   const bool has_failed = message.what == static_cast<uint32_t>(What::kFailed);
   if (number < 0 || message.tray != static_cast<uint32_t>(number) ||

@@ -166,17 +166,19 @@ void PoolCore::LookAtTimes() {
     }
     worker->unwanted_ns = 0;
     if (options_.timeout_ms <= 0 || !worker->is_ready) continue;
+    if (worker->asked_ns != 0) {
+      // Whatever it does since.
+      if (now - worker->asked_ns >= kStackNs) worker->process->Kill();
+      continue;
+    }
     const Progress progress = worker->process->desk().progress();
     if (progress.sheet != worker->seen.sheet || progress.row != worker->seen.row ||
         progress.sheet != sheet.number) {
       worker->seen = progress;
       worker->seen_ns = now;
-      worker->asked_ns = 0;
       continue;
     }
-    if (worker->asked_ns != 0) {
-      if (now - worker->asked_ns >= kStackNs) worker->process->Kill();
-    } else if (now - worker->seen_ns >= static_cast<uint64_t>(options_.timeout_ms) * 1'000'000) {
+    if (now - worker->seen_ns >= static_cast<uint64_t>(options_.timeout_ms) * 1'000'000) {
       worker->asked_ns = now;
       worker->process->AskForStack();
     }
@@ -208,15 +210,15 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
 
 void PoolCore::GiveBack(Worker& worker, const std::string& how,
                         std::vector<std::shared_ptr<Call>>* ended) {
-  const Progress progress = worker.process->desk().progress();
+  // A row that took too long may have gone on when it was asked for its stack.
+  const Progress progress = worker.asked_ns != 0 ? worker.seen : worker.process->desk().progress();
   std::deque<Sheet> back;
   bool is_first = true;
   for (const int number : worker.order) {
     Tray& tray = worker.trays[number];
     Sheet sheet = std::move(tray.sheet);
     tray = {};
-    const bool was_begun = std::exchange(is_first, false) && progress.sheet == sheet.number &&
-                           progress.row >= 1 && progress.row <= sheet.rows;
+    const bool was_begun = std::exchange(is_first, false) && progress.sheet == sheet.number;
     if (sheet.call->is_over) {
       EndSheet(sheet.call, ended);
       continue;
@@ -225,7 +227,19 @@ void PoolCore::GiveBack(Worker& worker, const std::string& how,
       back.push_back(std::move(sheet));
       continue;
     }
-    const auto row = static_cast<uint32_t>(progress.row - 1);
+    const auto add = [&](uint32_t first, uint32_t rows, int deaths) {
+      if (rows == 0) return;
+      back.push_back({sheet.call, first, rows, deaths, next_sheet_++});
+      ++sheet.call->open;
+    };
+    const bool knows_row = progress.row >= 1 && progress.row <= sheet.rows;
+    if (!knows_row && sheet.rows > 1) {
+      // It was one of them, which closed what is needed behind it, say: each alone.
+      for (uint32_t row = 0; row < sheet.rows; ++row) add(sheet.first + row, 1, 0);
+      --sheet.call->open;
+      continue;
+    }
+    const auto row = static_cast<uint32_t>(knows_row ? progress.row - 1 : 0);
     if (sheet.deaths > 0) {
       const std::string twice = absl::StrCat("the Python function ", options_.name, " ", how,
                                              " twice", StackOf(*worker.process));
@@ -234,11 +248,6 @@ void PoolCore::GiveBack(Worker& worker, const std::string& how,
       continue;
     }
     // The row alone, once more; the others as they were.
-    const auto add = [&](uint32_t first, uint32_t rows, int deaths) {
-      if (rows == 0) return;
-      back.push_back({sheet.call, first, rows, deaths, next_sheet_++});
-      ++sheet.call->open;
-    };
     add(sheet.first, row, 0);
     add(sheet.first + row, 1, 1);
     add(sheet.first + row + 1, sheet.rows - row - 1, 0);

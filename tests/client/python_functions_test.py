@@ -130,8 +130,12 @@ def test_a_resume_has_the_same_tail():
         assert all(np.array_equal(a, b) for a, b in zip(tail, whole[step + 1 :]))
 
 
-def thrice(x):
-    return x * 3
+class Times:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return x * self.factor
 
 
 def mapped(function, version="", output=penstock.TensorSpec((), np.int64)):
@@ -145,12 +149,12 @@ def state_behind_one(dataset):
 
 
 def test_changed_code_is_warned_of_and_a_changed_version_is_refused():
-    state = state_behind_one(mapped(twice, "1"))
-    iterator = iter(mapped(thrice, "1"))
+    state = state_behind_one(mapped(Times(2), "1"))
+    iterator = iter(mapped(Times(3), "1"))
     with pytest.warns(RuntimeWarning, match="the code of a Python function has changed"):
         iterator.load_state_dict(state)
     assert next(iterator).tolist() == [3 * i for i in range(10, 20)]
-    for changed in (mapped(twice, "2"), range_of(100).map(thrice, python=True, output=penstock.TensorSpec((1,), np.int64), version="1", seed=1).batch(10)):
+    for changed in (mapped(Times(2), "2"), range_of(100).map(Times(2), python=True, output=penstock.TensorSpec((1,), np.int64), version="1", seed=1).batch(10)):
         iterator = iter(changed)
         iterator.load_state_dict({**state, "code": None})
         with pytest.raises(penstock.FailedPreconditionError):
@@ -158,7 +162,7 @@ def test_changed_code_is_warned_of_and_a_changed_version_is_refused():
     # Where it is the same nothing is said.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        iterator = iter(mapped(twice, "1"))
+        iterator = iter(mapped(Times(2), "1"))
         iterator.load_state_dict(state)
         assert next(iterator).tolist() == [2 * i for i in range(10, 20)]
 
@@ -305,8 +309,11 @@ def workers_of(daemon=None):
     daemon = daemon or _daemon.private_process()
     found = []
     for task in os.listdir(f"/proc/{daemon}/task"):
-        with open(f"/proc/{daemon}/task/{task}/children") as file:
-            found += map(int, file.read().split())
+        try:
+            with open(f"/proc/{daemon}/task/{task}/children") as file:
+                found += map(int, file.read().split())
+        except FileNotFoundError:
+            pass  # a thread that has just ended
     return sorted(found)
 
 
@@ -324,10 +331,9 @@ def test_an_array_of_a_function_is_in_memory_once():
     dataset = range_of(1000).map(Adds(array), python=True, output=penstock.TensorSpec((), np.int64), workers=2).batch(10)
     with iter(dataset) as iterator:
         next(iterator)
-        for process in workers_of():
-            text = open(f"/proc/{process}/smaps").read()
-            mapped = text[text.index("memfd:penstock-function") :]
-            assert int(mapped.split("Private_Dirty:")[1].split()[0]) == 0
+        found = [line for process in workers_of() for line in open(f"/proc/{process}/maps") if "memfd:penstock-function" in line]
+        # Another worker may be starting.
+        assert found and all(" r--s " in line for line in found)
 
 
 class Slow:
@@ -342,29 +348,14 @@ def test_workers_that_are_killed_at_random_cost_nothing():
 
     expected = digest(dataset().take(75))
     dice = random.Random(1)
-    stop = threading.Event()
-    killed = []
-
-    def kill():
-        while not stop.wait(dice.uniform(0.02, 0.3)):
-            for process in dice.sample(workers_of(), min(1, len(workers_of()))):
-                try:
-                    os.kill(process, signal.SIGKILL)
-                    killed.append(process)
-                except ProcessLookupError:
-                    pass
-
-    with iter(dataset()) as iterator:
-        elements = [np.asarray(next(iterator)).copy()]
-        thread = threading.Thread(target=kill)
-        thread.start()
-        try:
-            elements += [np.asarray(batch).copy() for batch in iterator]
-        finally:
-            stop.set()
-            thread.join()
+    elements, killed = [], 0
+    for batch in dataset():
+        elements.append(np.asarray(batch).copy())
+        if len(elements) % 6 == 0 and (workers := workers_of()):
+            os.kill(dice.choice(workers), signal.SIGKILL)
+            killed += 1
     assert digest(elements) == expected
-    assert len(killed) >= 3
+    assert killed >= 5
 
 
 def test_workers_end_with_the_pipeline_and_with_the_daemon():
@@ -383,13 +374,14 @@ def hang(x):
 
 
 def test_what_hangs_ends_with_its_iterator():
+    others = set(workers_of()) if _daemon.private_socket() else set()
     iterator = iter(range_of(10).map(hang, python=True, output=penstock.TensorSpec((), np.int64), workers=1))
     thread = threading.Thread(target=lambda: pytest.raises(penstock.Error, next, iterator))
     thread.start()
     deadline = time.monotonic() + 30
-    while not workers_of() and time.monotonic() < deadline:
+    while not set(workers_of()) - others and time.monotonic() < deadline:
         time.sleep(0.02)
-    (worker,) = workers_of()
+    (worker,) = set(workers_of()) - others
     time.sleep(0.3)
     iterator.close()
     thread.join(30)

@@ -544,11 +544,13 @@ class Worker:
 
     Args:
       np: the module.
-      beside: the modules _structure and _row of this package, without the rest of it.
+      structures, row: the modules _structure and _row of this package, without the rest of it.
+      forked: a list, which is not empty in a child of this process.
     """
 
-    def __init__(self, np, function, configuration, structures, row):
+    def __init__(self, np, function, configuration, structures, row, forked):
         self.np = np
+        self.forked = forked
         self.name = configuration["name"]
         self.threads = configuration["threads"]
         self.inputs = [Feature(np, described) for described in configuration["inputs"]]
@@ -624,7 +626,7 @@ class Worker:
         return result
 
     def _rows(self, tray, rows):
-        np, progress, state, call = self.np, self.progress, self.row, self.call
+        np, progress, state, call, forked = self.np, self.progress, self.row, self.call, self.forked
         found, _ = places(self.inputs, rows)
         columns = [column(np, feature, tray.inputs, place, rows) for feature, place in zip(self.inputs, found)]
         paths = columns.pop().tolist()
@@ -646,6 +648,9 @@ class Worker:
                 if seed is not None:
                     seed(path)
                 made = call(value)
+                if forked:
+                    # A child that the function has left behind, of which nothing is wanted.
+                    os._exit(0)
                 if lone is None:
                     self.put(tray, row, made)
                 elif type(made) is array and made.dtype is dtype and made.shape == shape:
@@ -774,7 +779,7 @@ def send(what, tray=0, sheet=0, rows=0, size=0, text=""):
     os.write(SOCKET, MESSAGE.pack(what, tray, sheet, rows, size) + data)
 
 
-def prepare():
+def prepare(forked):
     """What takes time before the first sheet: NumPy and the function."""
     header = read_header(FUNCTION)
     sys.path[:] = header["path"]
@@ -786,7 +791,7 @@ def prepare():
     row = sys.modules["penstock._row"] = load_beside("_row")
     function = load(FUNCTION, header)
     limit_threads_of_modules(configuration["threads"])
-    return Worker(np, function, configuration, load_beside("_structure"), row)
+    return Worker(np, function, configuration, load_beside("_structure"), row, forked)
 
 
 def main():
@@ -801,7 +806,7 @@ def main():
     forked = []
     os.register_at_fork(after_in_child=lambda: forked.append(True))
     try:
-        worker = prepare()
+        worker = prepare(forked)
     except BaseException as error:
         send(CANNOT_LOAD, text=load_error(error))
         return
@@ -814,9 +819,6 @@ def main():
         if what != WORK:
             return
         made, error, end = worker.work(number, sheet, rows, size)
-        if forked:
-            # A child that the function has left behind.
-            os._exit(0)
         send(MADE if error is None else FAILED, number, sheet, made, end, error or "")
         limit_threads_of_modules(worker.threads)
 
