@@ -27,7 +27,7 @@ from penstock._work import Work
 
 # Stages behind which only the elements tell how many there are.
 _BY_VALUE = {
-    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "group_by_window", "ignore_errors", "interleave", "rejection_resample",
+    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "from_generator", "group_by_window", "ignore_errors", "interleave", "rejection_resample",
     "take_while", "unbatch", "unique",
 }  # fmt: skip
 

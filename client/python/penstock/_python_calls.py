@@ -34,6 +34,7 @@ class Call:
     """
 
     def __init__(self, trace, inputs, types, shown, fields, of_draws, line):
+        trace.has_calls = True
         self.inputs = inputs
         self.results = [Node(trace, "made", (self, i), inputs) for i in range(len(types))]
         self._trace = trace
@@ -226,41 +227,45 @@ def _map(copies, nodes, features, line):
     return _program._map_stage(copies.of(nodes), list(names.values()), dict.fromkeys(names.values()), features, None, line), names
 
 
-def _calls_of(nodes):
-    """The calls that these nodes depend on, in their order."""
-    seen, calls, waiting = set(), {}, list(nodes)
+def _reached(nodes):
+    """All nodes that these are made of, and themselves, inputs first."""
+    found, waiting = {}, list(nodes)
     while waiting:
         node = waiting.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if node.kind == "made":
-            calls[node.value[0].results[0].number] = node.value[0]
-        waiting.extend(node.inputs)
-    return [calls[number] for number in sorted(calls)]
+        if node.number not in found:
+            found[node.number] = node
+            waiting.extend(node.inputs)
+    return [found[number] for number in sorted(found)]
+
+
+def _calls_of(nodes):
+    """The calls that these nodes depend on, in their order."""
+    return list(dict.fromkeys(node.value[0] for node in _reached(nodes) if node.kind == "made"))
 
 
 def _known(nodes, done):
     """What of these nodes, and of what they are made of, can be computed when those calls are done: as little as there is of it. Constants are none of it."""
+    constant, known = {}, {}
+    for node in _reached(nodes):
+        constant[node.number] = node.kind in ("text", "array") or (
+            node.kind in ("call", "subscript") and all(constant[inner.number] for inner in node.inputs) and not _draws(node)
+        )
+        known[node.number] = (node.kind != "made" or node.value[0] in done) and all(known[inner.number] for inner in node.inputs)
     found, seen, waiting = {}, set(), list(nodes)
     while waiting:
         node = waiting.pop()
-        if node.number in seen or _is_constant(node):
+        if node.number in seen or constant[node.number]:
             continue
         seen.add(node.number)
-        if all(call in done for call in _calls_of([node])):
+        if known[node.number]:
             found[node.number] = node
         elif node.kind != "made":
             waiting.extend(node.inputs)
     return [found[number] for number in sorted(found)]
 
 
-def _is_constant(node):
-    if node.kind in ("text", "array"):
-        return True
-    if node.kind not in ("call", "subscript") or any(not _is_constant(inner) for inner in node.inputs):
-        return False
-    return node.kind == "subscript" or ("seed", None) not in (_trace.parameters(node.value) if node.value in _trace.FUNCTIONS else [])
+def _draws(node):
+    return node.kind == "call" and node.value in _trace.FUNCTIONS and ("seed", None) in _trace.parameters(node.value)
 
 
 class _Copies:

@@ -32,10 +32,11 @@ class Elements:
       nothing: such tensors in the place of an element behind the last one.
       generators: the global random generators, to be seeded by a key; or None.
       row: the module _row.
+      be_away: is told True before elements that nobody has asked for now are gone through, and False behind them.
     """
 
-    def __init__(self, name, make, to_arrays, nothing, generators, row):
-        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row = name, make, to_arrays, nothing, generators, row
+    def __init__(self, name, make, to_arrays, nothing, generators, row, be_away):
+        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row, self.be_away = name, make, to_arrays, nothing, generators, row, be_away
         self.key = row.key
         self.takes_position = callable(make) and "position" in parameters(make)
         self.pass_ = self.iterator = None
@@ -50,7 +51,11 @@ class Elements:
         if pass_ != self.pass_ or self.iterator is None or number < self.next and number not in self.kept:
             self.begin(pass_, State(int(state_number), bytes(state)))
         while number >= self.next:
+            if number > self.next:
+                self.be_away(True)
             self.advance()
+            if number == self.next:
+                self.be_away(False)
             if self.generators is not None and self.generators.are_new():
                 # It has imported one that was not seeded.
                 self.begin(pass_, self.began_at)

@@ -597,11 +597,15 @@ class Worker:
             flatten(describe(element) if describe else element, tensors)
             return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
 
+        def be_away(is_away):
+            """Elements that are gone through on the way to a row are none of it: its time begins behind them."""
+            self.progress[0] = 0 if is_away else self.sheet
+
         def nothing(feature):
             return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
 
         elements = load_beside("_python_iterator").Elements(
-            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, be_away
         )
         self.call = caller(elements, given)
         self.flatten = lambda made, tensors: tensors.extend(made)
@@ -613,6 +617,7 @@ class Worker:
         if tray is None:
             tray = self.trays[number] = Tray(number)
         tray.reach_inputs(size)
+        self.sheet = sheet
         self.progress[1] = 0
         self.progress[0] = sheet
         while True:

@@ -182,6 +182,9 @@ class Trace:
       states: the TensorSpecs of features that are no part of the element, but of a state, by name.
     """
 
+    # Whether it has called Python functions (_python_calls.py).
+    has_calls = False
+
     def __init__(self, dataset):
         self.dataset = dataset
         self.num_nodes = 0
@@ -953,9 +956,9 @@ class Tensor:
     def set_shape(self, shape):
         """As tf.Tensor.set_shape: says what the data alone would tell. Elements of another shape are an error."""
         if self._node.kind == "made":
-            call, number = self._node.value
-            if not call.is_declared(number):
-                call.declare(number, TensorSpec(shape, string).shape)
+            python, number = self._node.value
+            if not python.is_declared(number):
+                python.declare(number, TensorSpec(shape, string).shape)
                 return
         self._node = call("ensure_shape", (self, list(shape)), {}, ".set_shape()")._node
 
