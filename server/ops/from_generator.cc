@@ -142,7 +142,6 @@ class IteratorOp final : public AwayWorkOp {
               python::SheetForm(output_), std::move(options)) {}
 
   const Signature& output() const override { return output_; }
-  bool draws() const override { return true; }
   const char* doing() const override { return "waiting for elements of a Python iterable"; }
   std::string place() const override { return name_; }
 
@@ -166,7 +165,8 @@ class IteratorOp final : public AwayWorkOp {
       in[1] = rows->in[1];
       in[2] = {.data = reinterpret_cast<uint8_t*>(numbers), .row_bytes = sizeof(uint64_t)};
       in[3] = {.rows = places};
-      in[4] = rows->in.back();
+      // In the place of an identity.
+      in[4] = rows->in[1];
       rows->in = {in, 5};
     } catch (const MemoryLimitError& error) {
       end.End(MemoryStatus(error));

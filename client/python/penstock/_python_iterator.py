@@ -30,12 +30,13 @@ class Elements:
       make: an iterable, or a function that returns one.
       to_arrays: a function of an element: its tensors in order, checked, as arrays of their own.
       nothing: such tensors in the place of an element behind the last one.
-      seed: a function of a key that seeds the global generators, or None.
+      generators: the global random generators, to be seeded by a key; or None.
       row: the module _row.
+      be_away: is told True before elements that nobody has asked for now are gone through, and False behind them.
     """
 
-    def __init__(self, name, make, to_arrays, nothing, seed, row):
-        self.name, self.make, self.to_arrays, self.nothing, self.seed, self.row = name, make, to_arrays, nothing, seed, row
+    def __init__(self, name, make, to_arrays, nothing, generators, row, be_away):
+        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row, self.be_away = name, make, to_arrays, nothing, generators, row, be_away
         self.key = row.key
         self.takes_position = callable(make) and "position" in parameters(make)
         self.pass_ = self.iterator = None
@@ -50,7 +51,14 @@ class Elements:
         if pass_ != self.pass_ or self.iterator is None or number < self.next and number not in self.kept:
             self.begin(pass_, State(int(state_number), bytes(state)))
         while number >= self.next:
+            if number > self.next:
+                self.be_away(True)
             self.advance()
+            if number == self.next:
+                self.be_away(False)
+            if self.generators is not None and self.generators.are_new():
+                # It has imported one that was not seeded.
+                self.begin(pass_, self.began_at)
         result = self.kept[number]
         if isinstance(result, BaseException):
             raise result
@@ -58,11 +66,12 @@ class Elements:
 
     def begin(self, pass_, state):
         self.forget()
+        self.began_at = state
         self.pass_, self.next, self.is_over = pass_, state.number, False
         self.has_told, self.state_ns = False, 0
         kind, content = state.bytes[:1], state.bytes[1:]
-        if self.seed is not None:
-            self.seed(self.row.mixed(self.key, self.row.mixed(pass_, 1 << 63)))
+        if self.generators is not None:
+            self.generators.seed(self.row.mixed(self.key, self.row.mixed(pass_, 1 << 63)))
         self.draw_as(-1)
         made = self.make
         if self.takes_position:
@@ -91,8 +100,8 @@ class Elements:
         self.next += 1
         path = self.draw_as(number)
         # What goes on at a state draws as what came there; others have drawn all that is in front.
-        if self.seed is not None and (self.stateful is not None or self.takes_position):
-            self.seed(self.row.mixed(self.key, path))
+        if self.generators is not None and (self.stateful is not None or self.takes_position):
+            self.generators.seed(self.row.mixed(self.key, path))
         if self.is_over:
             self.keep(number, [*self.nothing, self.pass_, self.next, False, b""])
             return

@@ -352,6 +352,8 @@ def fits(np, array, dtype):
         info = np.iinfo(dtype)
         if array.min() < info.min or array.max() > info.max:
             return None
+    if dtype.kind == "b" and array.dtype.kind != "b":
+        return None
     return array.astype(dtype)
 
 
@@ -426,7 +428,7 @@ class Seeds:
         self.np = np
         self.key = key
         self.mixed = mixed
-        self.generators = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom} if wanted else {}
+        self.generators = dict(GENERATORS) if wanted else {}
         self.used = []
         self.states = {}
 
@@ -461,13 +463,16 @@ class EveryGenerator:
         self.np = np
         self.generators = {}
 
+    def are_new(self):
+        """Whether there is one that has not been seeded."""
+        return any(name in sys.modules and name not in self.generators for name in GENERATORS)
+
     def seed(self, key):
-        for name, kind in (("random", _PythonRandom), ("numpy.random", _NumpyRandom), ("torch", _TorchRandom)):
-            if name in self.generators:
-                self.generators[name].seed(key)
-            elif name in sys.modules:
+        for name, kind in GENERATORS.items():
+            if name in sys.modules and name not in self.generators:
                 self.generators[name] = kind(self.np)
-                self.generators[name].seed(key)
+        for generator in self.generators.values():
+            generator.seed(key)
 
 
 class _PythonRandom:
@@ -527,6 +532,9 @@ class _TorchRandom:
     def state():
         torch = sys.modules["torch"]
         return torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
+
+
+GENERATORS = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom}
 
 
 # --- the loop -----------------------------------------------------------------------------------
@@ -592,12 +600,15 @@ class Worker:
             flatten(describe(element) if describe else element, tensors)
             return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
 
+        def be_away(is_away):
+            """Elements that are gone through on the way to a row are none of it: its time begins behind them."""
+            self.progress[0] = 0 if is_away else self.sheet
+
         def nothing(feature):
             return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
 
-        every = EveryGenerator(self.np) if seeds else None
         elements = load_beside("_python_iterator").Elements(
-            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], every and every.seed, self.row
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, be_away
         )
         self.call = caller(elements, given)
         self.flatten = lambda made, tensors: tensors.extend(made)
@@ -609,6 +620,7 @@ class Worker:
         if tray is None:
             tray = self.trays[number] = Tray(number)
         tray.reach_inputs(size)
+        self.sheet = sheet
         self.progress[1] = 0
         self.progress[0] = sheet
         while True:

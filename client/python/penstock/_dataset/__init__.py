@@ -34,8 +34,8 @@ from penstock._tracing._cut import has_calls
 
 # Stages behind which only the elements tell how many there are.
 _BY_VALUE = {
-    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "group_by_window", "ignore_errors", "interleave", "rejection_resample",
-    "take_while", "unbatch", "unique",
+    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "from_generator", "group_by_window", "ignore_errors", "interleave",
+    "rejection_resample", "take_while", "unbatch", "unique",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from penstock._spec._lines import user_line
 from penstock._spec._stage import Stage
 from penstock._tracing import _program
 from penstock._tracing._constants import to_node
-from penstock._tracing._cut import Copies, features_at, in_front_of, in_parts
+from penstock._tracing._cut import Copies, in_front_of, in_parts
 from penstock._tracing._expressions import map_stage
 from penstock._tracing._language import call
 from penstock._tracing._refusals import TraceError
@@ -39,6 +39,7 @@ class Call:
     """
 
     def __init__(self, trace, inputs, types, shown, fields, of_draws, line):
+        trace.has_calls = True
         self.inputs = inputs
         self.results = [Node(trace, "made", (self, i), inputs) for i in range(len(types))]
         self._trace = trace
@@ -61,17 +62,20 @@ class Call:
 
     def _learn(self):
         """Learns from the first element how many axes the results have; their sizes are open, as in TensorFlow."""
-        dataset = self._trace.dataset
-        in_front = _program.prefix_stages(self._trace, self._line)
-        stages = in_front_of(self.inputs, features_at(self._trace, self.inputs), self._line)
+        trace = self._trace
+        # Of what is parsed inside of the function it stands in front, or behind.
+        is_stale = trace.stale(self.results[0])
+        in_front = [] if is_stale else _program.prefix_stages(trace, self._line)
+        stages = in_front_of(self.inputs, trace.before[1] if is_stale else trace.features, self._line)
         names = [f"v{i}" for i in range(len(self.inputs))]
 
         def describing():
-            told = _textproto.Message(("name", "description"), ("dtype", "string"))
+            told = _textproto.Message(("name", "value"), ("dtype", "string"))
             fields = [(field, value) for field, value in self._fields if field != "workers"]
-            return Stage("python", [*fields, ("input", names), ("workers", 1), ("describes", True), ("output", told)], None, self._line)
+            fields += [("input", names), ("workers", 1), ("describes", True), ("output", told), ("structure", "null")]
+            return Stage("python", fields, None, self._line)
 
-        dataset = dataset._like((*dataset._stages, *in_front, *stages), None)
+        dataset = trace.dataset._like((*trace.dataset._stages, *in_front, *stages), None)
         found = Learned(dataset, describing, self._shown)._description["outputs"]
         if len(found) != len(self._shapes):
             raise _errors.InvalidArgumentError(f"{self._shown} returned {len(found)} values, and its Tout has {len(self._shapes)} types")
@@ -247,7 +251,7 @@ def flat_map_by_python(dataset, function, output, name, options):
     line = user_line()
 
     def describing():
-        told = _textproto.Message(("name", "description"), ("dtype", "string"))
+        told = _textproto.Message(("name", "value"), ("dtype", "string"))
         few = [(field, value) for field, value in fields if field != "workers"]
         return Stage("python", [*few, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
 

@@ -63,7 +63,7 @@ def from_generator(generator, output_types, output_shapes, args, output_signatur
 def _check_given(generator, types, shapes, signature):
     if not callable(generator) and not hasattr(generator, "__iter__"):
         raise TypeError(f"from_generator takes a function that returns an iterable, or an iterable, not a {type(generator).__name__}")
-    if hasattr(generator, "__next__"):
+    if hasattr(generator, "__next__") and not isinstance(generator, type):
         raise TypeError("from_generator takes a function that makes an iterator, not an iterator: each pass begins anew, in another process")
     if signature is not None and (types is not None or shapes is not None):
         given = "output_types" if types is not None else "output_shapes"
@@ -94,7 +94,7 @@ def _known(fields, types, shapes, signature, shown, line):
         return Declared(signature, shown)
 
     def describing():
-        told = _textproto.Message(("name", "description"), ("dtype", "string"))
+        told = _textproto.Message(("name", "value"), ("dtype", "string"))
         return Stage("from_generator", [*fields, ("describes", True), ("output", told), ("structure", "null")], None, line)
 
     learned = _LearnedOfFirst(describing, shown)

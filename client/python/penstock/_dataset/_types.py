@@ -56,7 +56,7 @@ class Types:
     def _alone(self, node):
         """The type as that of a function of values of known types; None where that is not known."""
         rows = self._dataset_rows()
-        if rows not in (None, 1) and depends_on_call(node):
+        if rows not in (None, 1) and self._trace.has_calls and depends_on_call(node):
             # Python functions get whole batches, as has what is made of their results.
             rows = None
         found = None if rows is None else self._cut(node)

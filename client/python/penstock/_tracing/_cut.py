@@ -57,11 +57,6 @@ def in_front_of(inputs, features, line):
     return [*stages, map_stage(nodes, names, dict.fromkeys(names), features, None, line)]
 
 
-def features_at(trace, nodes):
-    """The names of the features that these Nodes are made of."""
-    return trace.before[1] if any(trace.stale(node) for node in nodes) else trace.features
-
-
 def _map(copies, nodes, features, line):
     """A map of these nodes, and its names of them by number."""
     nodes = list({node.number: node for node in nodes}.values())
@@ -69,41 +64,45 @@ def _map(copies, nodes, features, line):
     return map_stage(copies.of(nodes), list(names.values()), dict.fromkeys(names.values()), features, None, line), names
 
 
-def _calls_of(nodes):
-    """The calls that these nodes depend on, in their order."""
-    seen, calls, waiting = set(), {}, list(nodes)
+def _reached(nodes):
+    """All nodes that these are made of, and themselves, inputs first."""
+    found, waiting = {}, list(nodes)
     while waiting:
         node = waiting.pop()
-        if node.number in seen:
-            continue
-        seen.add(node.number)
-        if node.kind == "made":
-            calls[node.value[0].results[0].number] = node.value[0]
-        waiting.extend(node.inputs)
-    return [calls[number] for number in sorted(calls)]
+        if node.number not in found:
+            found[node.number] = node
+            waiting.extend(node.inputs)
+    return [found[number] for number in sorted(found)]
+
+
+def _calls_of(nodes):
+    """The calls that these nodes depend on, in their order."""
+    return list(dict.fromkeys(node.value[0] for node in _reached(nodes) if node.kind == "made"))
 
 
 def _known(nodes, done):
     """What of these nodes, and of what they are made of, can be computed when those calls are done: as little as there is of it. Constants are none of it."""
+    constant, known = {}, {}
+    for node in _reached(nodes):
+        constant[node.number] = node.kind in ("text", "array") or (
+            node.kind in ("call", "subscript") and all(constant[inner.number] for inner in node.inputs) and not _draws(node)
+        )
+        known[node.number] = (node.kind != "made" or node.value[0] in done) and all(known[inner.number] for inner in node.inputs)
     found, seen, waiting = {}, set(), list(nodes)
     while waiting:
         node = waiting.pop()
-        if node.number in seen or _is_constant(node):
+        if node.number in seen or constant[node.number]:
             continue
         seen.add(node.number)
-        if all(call in done for call in _calls_of([node])):
+        if known[node.number]:
             found[node.number] = node
         elif node.kind != "made":
             waiting.extend(node.inputs)
     return [found[number] for number in sorted(found)]
 
 
-def _is_constant(node):
-    if node.kind in ("text", "array"):
-        return True
-    if node.kind not in ("call", "subscript") or any(not _is_constant(inner) for inner in node.inputs):
-        return False
-    return node.kind == "subscript" or ("seed", None) not in PARAMETERS.get(node.value, [])
+def _draws(node):
+    return node.kind == "call" and ("seed", None) in PARAMETERS.get(node.value, [])
 
 
 class Copies:

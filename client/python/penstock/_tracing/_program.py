@@ -140,7 +140,7 @@ def _refuse_stale(trace, nodes):
         if node.number in seen:
             continue
         seen.add(node.number)
-        if node.kind in ("feature", "made") and trace.stale(node):
+        if node.kind in ("feature", "made") and trace.stale(node if node.kind == "feature" else node.value[0].results[0]):
             shown = f"the feature {node.value!r}" if node.kind == "feature" else "the result of a Python function"
             raise TraceError(
                 f"{shown} is used beside what was parsed from the element",

@@ -45,6 +45,9 @@ class Trace:
       states: the TensorSpecs of features that are no part of the element, but of a state, by name.
     """
 
+    # Whether it has called Python functions (_dataset/_python_calls.py).
+    has_calls = False
+
     def __init__(self, dataset):
         self.dataset = dataset
         self.num_nodes = 0
