@@ -21,9 +21,13 @@ ALLOWED = {
     "names": {"ground", "_spec", "_tracing", "_numpy", "_running"},
     "_dataset": {"ground", "_spec", "_tracing", "_running", "names"},
     "penstock": {"ground", "_tracing", "_numpy", "_running", "names", "_dataset"},
-    "loops": {"ground", "_tracing", "_running", "penstock"},
+    # The samples of a torch Dataset, fetched by worker processes.
+    "_loading": {"ground", "penstock"},
+    "loops": {"ground", "_tracing", "_running", "penstock", "_loading"},
 }
 _NAMES = {"audio", "functions", "image", "io", "strings"}
+# What worker processes load by themselves, too.
+_SENT = {"penstock._loading._parcel", "penstock._loading._payload"}
 _FACES = {"", "experimental"}
 # For whose sake a framework is imported: nothing of the package imports them, but for penstock.NAME.
 _LOOPS = {"_epochs", "cuda", "jax", "tensorflow", "torch"}
@@ -31,6 +35,8 @@ _LOOPS = {"_epochs", "cuda", "jax", "tensorflow", "torch"}
 
 def room(module):
     """Where a module lives, by its name."""
+    if module in _SENT:
+        return "ground"
     first, *inner = module.split(".")[1:] or [""]
     if inner or first in ALLOWED and first != "penstock":
         return first

@@ -928,7 +928,7 @@ def test_an_element_names_its_features_when_asked_for_another():
         ("reshape", "np.reshape"),
         ("reduce_mean", "np.mean"),
         ("one_hot", "penstock.functions.one_hot"),
-        ("py_function", "Python does not run in the data path"),
+        ("while_loop", "Python does not run in the data path"),
         ("TextLineDatset", "did you mean TextLineDataset"),
     ],
 )

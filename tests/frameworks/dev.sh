@@ -3,7 +3,7 @@
 #: ./dev test frameworks
 #: the adapters for torch, JAX and TensorFlow with those themselves, in an environment of their own
 
-framework_packages=(numpy pytest ml_dtypes torch torchdata jax tensorflow-cpu)
+framework_packages=(numpy pytest cloudpickle ml_dtypes torch torchdata jax tensorflow-cpu)
 
 # torch, JAX and TensorFlow themselves, in an environment of their own.
 test_frameworks() {

@@ -55,6 +55,8 @@ from penstock._sparse import SparseTensor
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
 from penstock._numpy._tensor import Tensor
+from penstock._dataset._python_calls import numpy_function, py_function
+from penstock._row import At, rng
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_
@@ -70,6 +72,7 @@ __all__ = [
     "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
+    "At",
     "CancelledError",
     "DataLossError",
     "Dataset",
@@ -121,6 +124,9 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "numpy_function",
+    "py_function",
+    "rng",
     "shared_daemon",
     "stop_private_daemon",
     "string",

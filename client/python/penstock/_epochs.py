@@ -203,10 +203,12 @@ class EpochLoader:
         if resume is not None:
             iterator.load_state_dict(resume)
         self._loader = iterator
+        rebuilt, iterator._rebuilt = iterator._rebuilt, None
         with iterator:
             for element in _until_closed(iterator):
                 self._valid = iterator._valid_of_last()
-                yield self._convert(element)
+                element = self._convert(element)
+                yield element if rebuilt is None else rebuilt(element)
             # The next loop begins anew, and so does whoever goes on from here; one that was closed has its position still.
             if self._loader is iterator and not iterator.closed:
                 self._loader = None

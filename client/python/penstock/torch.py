@@ -25,9 +25,10 @@ import torch
 import penstock.cuda
 from penstock import _core
 from penstock._epochs import EpochLoader
+from penstock._loading._loader import DataLoader
 from penstock.cuda import CudaLoader
 
-__all__ = ["TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
+__all__ = ["DataLoader", "TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
 
 
 def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:

@@ -86,12 +86,21 @@ void StripFolders(v1::Stage* stage) {
   });
 }
 
+// Takes options out of a stage that are no matter of its elements.
+void StripWithoutEffect(v1::Stage* stage) {
+  google::protobuf::Message* const options = MutableOptionsOf(stage);
+  if (options == nullptr) return;
+  for (const int number : TraitsOf(*stage).without_effect)
+    options->GetReflection()->ClearField(options, OptionField(*options, number));
+}
+
 // Takes out of an op's options what has a figure of its own in the fingerprint (files, seeds, nested stages and, of the op that makes the
 // stream's batches, their size), and what is no matter of the order.
 void StripOptions(v1::Stage* stage, bool makes_batches, Hash* seeds) {
   google::protobuf::Message* const options = MutableOptionsOf(stage);
   if (options == nullptr) return;
   StripFolders(stage);
+  StripWithoutEffect(stage);
   const OpTraits& traits = TraitsOf(*stage);
   const google::protobuf::Reflection& reflection = *options->GetReflection();
   const auto clear = [&](int number) {
@@ -103,7 +112,6 @@ void StripOptions(v1::Stage* stage, bool makes_batches, Hash* seeds) {
     seeds->Add(static_cast<uint64_t>(reflection.GetInt64(*options, seed)));
   }
   for (const int number : {traits.seed, traits.files, traits.folder}) clear(number);
-  for (const int number : traits.without_effect) clear(number);
   if (makes_batches) clear(traits.batch_size);
   const auto* const inputs = InputField(*options);
   if (inputs == nullptr) return;
@@ -136,6 +144,7 @@ void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
         order.Add(DeterministicBytes(stage));
         break;
       case StageKind::kWork:
+        StripWithoutEffect(&stage);
         work.Add(DeterministicBytes(stage));
         break;
     }

@@ -57,7 +57,8 @@ class Finder {
     for (size_t i = 0; i < node.parts.size(); ++i) {
       const WorkPart& part = node.parts[i];
       const WorkOp& op = OpOf(node, i);
-      if (op.draws()) return false;
+      // What others compute may be whose code it likes.
+      if (op.draws() || op.away() != nullptr) return false;
       v1::Stage stage = *stages_[part.stage];
       stage.clear_name();
       StripConstantFiles(&stage);

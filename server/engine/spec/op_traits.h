@@ -67,10 +67,12 @@ struct OpTraits {
   int folder = 0;
   // string: a file of arrays. Its folder is no matter of the order.
   int arrays = 0;
-  // Of any type: other options that are no matter of the order.
+  // Of any type: other options that are no matter of the elements or their order.
   std::vector<int> without_effect = {};
   // Strings, or lists of them: expressions, in which random functions without a seed get one.
   std::vector<int> expressions = {};
+  // Whether its work may draw, whatever its expressions are.
+  bool draws = false;
   // Of any type: options of an order op that may change while the pipeline runs. They are no part of a position.
   std::vector<int> may_change = {};
   // What it means in every plan; PlanBuilder::RaiseMeaning() raises that for one.

@@ -28,6 +28,7 @@ Message* MutableOptionsOf(v1::Stage* stage) {
 }
 
 bool CallsRandom(const v1::Stage& stage) {
+  if (TraitsOf(stage).draws) return true;
   const Message* const options = OptionsOf(stage);
   for (const int number : TraitsOf(stage).expressions) {
     const FieldDescriptor* const field = OptionField(*options, number);

@@ -21,6 +21,7 @@ from penstock._dataset._keeping import Keeping
 from penstock._dataset._order import Order
 from penstock._dataset._parts import Value
 from penstock._dataset._paths import PartAsPath
+from penstock._dataset._python_calls import where_by_call
 from penstock._dataset._sources import Sources
 from penstock._dataset._work import Work
 from penstock._options import Options
@@ -28,12 +29,13 @@ from penstock._running._iterator import DatasetIterator, NumpyIterator
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Spec
 from penstock._tracing import _program, _refusals, _trace, _user_function
+from penstock._tracing._cut import has_calls
 
 
 # Stages behind which only the elements tell how many there are.
 _BY_VALUE = {
-    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "group_by_window", "ignore_errors", "interleave", "rejection_resample",
-    "take_while", "unbatch", "unique",
+    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "from_generator", "group_by_window", "ignore_errors", "interleave",
+    "rejection_resample", "take_while", "unbatch", "unique",
 }  # fmt: skip
 
 
@@ -108,6 +110,8 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         """Accepts penstock.Options; those of TensorFlow have no effect."""
         if not isinstance(options, Options):
             options = Options()
+        if self._indices is not None:
+            return self._fetched_by(self._indices.with_options(options, name))
         merged = self._options.merge(options)
         return Dataset(self._stages, self._known_structure, self._count, merged, self._window)
 
@@ -246,6 +250,9 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         line = user_line()
 
         def use(dataset, trace, result):
+            if has_calls(trace, result):
+                kept = where_by_call(dataset, op, trace, result, name, line)
+                return kept if dataset is self else kept.map(lambda element, _: element)
             stage = _program.condition_stage(op, trace, result, name, line)
             kept = dataset._like((*dataset._stages, stage), dataset._known_structure)
             return kept if dataset is self else kept.map(lambda element, _: element)

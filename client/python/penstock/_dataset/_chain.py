@@ -22,6 +22,10 @@ class _Ask:
 ASK = _Ask()
 
 
+# Ops that are done to the indices of an object, in front of what fetches elements by them.
+_OF_ORDER = {"repeat", "shard", "shuffle", "skip", "take"}
+
+
 class Chain:
     """Stages, and what is known of their elements. All chains are Datasets, which are above this module: their methods make chains of chains."""
 
@@ -44,6 +48,8 @@ class Chain:
         self._given = None
         # Of a concatenation inside of flat_map: the datasets of one element each that it is of.
         self._parts = None
+        # Of from_python: the dataset of the indices, behind whose stages others fetch elements by them.
+        self._indices = None
 
     def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None, rows=None):
         """This dataset with one more stage.
@@ -53,6 +59,8 @@ class Chain:
           structure: of the elements behind it; by default as before.
           rows: how many rows all elements have together, if that is known.
         """
+        if self._indices is not None and op in _OF_ORDER:
+            return self._fetched_by(self._indices._then(op, fields, cardinality=cardinality, name=name))
         structure = self._known_structure if structure is ... else structure
         stages = (*self._stages, Stage(op, fields, name))
         dataset = self._like(stages, structure, cardinality)
@@ -63,6 +71,13 @@ class Chain:
     def _like(self, stages, structure, cardinality=UNKNOWN):
         """Those stages, where this dataset's are."""
         return of_stages(stages, structure, cardinality, self._options, self._window)
+
+    def _fetched_by(self, indices):
+        """The elements of other indices than this dataset's."""
+        work = self._stages[len(self._indices._stages) :]
+        dataset = of_stages((*indices._stages, *work), self._known_structure, indices._count, indices._options, indices._window)
+        dataset._indices = indices
+        return dataset
 
     def _whole(self, stages):
         """The stages of a pipeline."""

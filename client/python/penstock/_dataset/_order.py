@@ -70,6 +70,10 @@ class Order:
           buffer_size: at least block_size, and only with it.
           read_first: the files are read once from beginning to end before the first record is taken.
         """
+        if self._indices is not None:
+            if block_size is not None or buffer_size is not None or read_first:
+                raise ValueError("block_size, buffer_size and read_first are for records of files; the indices of an object are permuted at once")
+            return self.shuffle(max(1, len(self)), seed, reshuffle_each_iteration, name)
         fields = [*_seed_fields(seed, reshuffle_each_iteration), ("global", True)]
         if block_size is not None:
             fields.append(("block_size", integer(block_size, "block_size")))

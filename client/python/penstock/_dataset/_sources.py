@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from penstock import _dtypes, _errors, _structure
+from penstock import _dtypes, _structure
 from penstock._dataset import _cardinality, _nested
 from penstock._dataset._arguments import draws, integer, optional
 from penstock._dataset._cardinality import INFINITE
@@ -122,6 +122,28 @@ class Sources:
         return _from_arrays("from_tensor_slices", tensors, name)
 
     @staticmethod
+    def from_python(source: Any, output: Any = None, **options: Any) -> Dataset:
+        """The elements of an object that has __len__ and __getitem__: a torch Dataset, a Grain source, a datasets.Dataset, a list, a memmap.
+
+        Worker processes hold the object, its arrays in memory once for all of them, and index it. Shuffles, shard, take, skip and repeat directly behind it are
+        done to the indices; global_shuffle permutes them all.
+
+        Args:
+          source: is pickled at once (by cloudpickle, where that is needed). Elements are tensors in nests of dicts, tuples, named tuples, dataclasses and lists, and come back as
+            such nests; to traced functions they are dicts and tuples. A list of Python's numbers or texts is one tensor, of any length.
+          output: a nest of penstock.TensorSpec, of dicts and tuples. By default it is learned of the first, the middle and the last element, which a copy of
+            the object is asked for in this process; axes whose sizes differ between those are open.
+          **options: of Dataset.map with python=True: version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name.
+
+        Raises:
+          TypeError: it has no length, or cannot be indexed or pickled; or an element holds something of which no tensor is made.
+          ValueError: it is empty, and `output` does not say what its elements would be.
+        """
+        from penstock._dataset import _indexed
+
+        return _indexed.from_python(source, output, options, Sources.range)
+
+    @staticmethod
     def list_files(
         file_pattern: Any, shuffle: Optional[bool] = None, seed: Optional[int] = None, name: Optional[str] = None
     ) -> Dataset:
@@ -137,12 +159,38 @@ class Sources:
         return of_stages([Stage("list_files", [("files", files_of(file_pattern)), *seeds], name)], None)
 
     @staticmethod
-    def from_generator(*args: Any, **kwargs: Any) -> Dataset:
-        """Refused: a Python generator cannot run in the daemon."""
-        raise _errors.UnimplementedError(
-            "from_generator would run Python in the data path; write what the generator yields once, with "
-            "penstock.io.TFRecordWriter and penstock.io.serialize_example, and read it with TFRecordDataset"
-        )
+    def from_generator(
+        generator: Any,
+        output_types: Any = None,
+        output_shapes: Any = None,
+        args: Any = None,
+        output_signature: Any = None,
+        name: Optional[str] = None,
+        *,
+        num_shards: Optional[int] = None,
+        **options: Any,
+    ) -> Dataset:
+        """The elements of a Python iterable, which a worker process goes through (docs/python.md, "Generators").
+
+        A resume goes on at a state of the iterator, where it or the iterable has state_dict() and load_state_dict(), and the state is made of plain values
+        and small; or at a position that the generator has yielded (penstock.At); else it goes through the iterable again from its first element.
+
+        Args:
+          generator: a function that returns an iterable, such as a generator function; or an iterable that can be gone through anew. It travels by pickle.
+          output_types: a nest of types. Numbers are cast to them as tf.data does. Without it, and without output_signature, the first element tells all.
+          output_shapes: a nest of shapes; None where only the data tells a size. What is not said is open, and the first element tells how many axes there are.
+          args: arguments of the function, which gets them as NumPy's values.
+          output_signature: a nest of penstock.TensorSpecs, in the place of both.
+          num_shards: as many processes, whose elements come in turns. Each calls the function with the keywords shard_index and num_shards besides, and
+            is to give its part alone.
+          **options: version, timeout_ms, threads, seed and seeds, as of Dataset.map.
+
+        Raises:
+          TypeError: it is no such thing, or cannot be pickled; or the arguments contradict each other.
+        """
+        from penstock._dataset import _python_sources
+
+        return _python_sources.from_generator(generator, output_types, output_shapes, args, output_signature, name, num_shards, options)
 
 
 def _from_arrays(op, tensors, name):

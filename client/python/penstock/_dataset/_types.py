@@ -15,6 +15,8 @@ from penstock._spec._lines import user_line
 from penstock._spec._stage import Nested, Stage
 from penstock._spec._textproto import Message
 from penstock._tracing import _program
+from penstock._tracing._cut import depends_on_call
+from penstock._tracing._expressions import map_stage
 from penstock._tracing._trace import Node
 
 # Two rows: those that are computed one by one are told from whole batches, of which one is an element, by their number.
@@ -47,13 +49,16 @@ class Types:
         """The TensorSpec of a value."""
         spec = self._specs.get(node.number)
         if spec is None:
-            spec = self._feature(node) if node.kind == "feature" else self._alone(node)
+            spec = self._given(node) if node.kind in ("feature", "made") else self._alone(node)
             spec = self._specs[node.number] = spec or self._dataset._type_of(self._trace, node)
         return spec
 
     def _alone(self, node):
         """The type as that of a function of values of known types; None where that is not known."""
         rows = self._dataset_rows()
+        if rows not in (None, 1) and self._trace.has_calls and depends_on_call(node):
+            # Python functions get whole batches, as has what is made of their results.
+            rows = None
         found = None if rows is None else self._cut(node)
         if found is None:
             return None
@@ -67,7 +72,7 @@ class Types:
             stages.append(Stage("map", [("out", outs)], None, line))
         if rows > 1:
             stages.append(Stage("batch", [("batch_size", _ROWS)], None, line))
-        stages.append(_program._map_stage([copy], ["value"], None, list(leaves), None, line))
+        stages.append(map_stage([copy], ["value"], None, list(leaves), None, line))
         try:
             (spec,), computed_rows = types_of(stages)
         except _errors.InvalidArgumentError:
@@ -89,8 +94,8 @@ class Types:
             if inner.number in needed:
                 continue
             needed[inner.number] = inner
-            if inner.kind == "feature":
-                spec = self._feature(inner)
+            if inner.kind in ("feature", "made"):
+                spec = self._given(inner)
                 if spec is None or not self._is_leaf(spec):
                     return None
                 self._leaves[inner.number] = spec
@@ -136,6 +141,13 @@ class Types:
         except _errors.Error:
             return None
 
+    def _given(self, node):
+        """The TensorSpec of what a Python function has made, or of a feature as _feature() has it."""
+        if node.kind == "feature":
+            return self._feature(node)
+        call, number = node.value
+        return call.spec_of(number)
+
     def _feature(self, node):
         """The TensorSpec of a tensor of the element; None where it is computed of whole batches, or has none."""
         before = self._trace.stale(node)
@@ -151,7 +163,7 @@ class Types:
         line = user_line()
         outs = dict.fromkeys(f"v{i}" for i in range(len(names)))
         stages = [] if before else _program.prefix_stages(trace, line)
-        stages.append(_program._map_stage(nodes, list(outs), outs, names, None, line))
+        stages.append(map_stage(nodes, list(outs), outs, names, None, line))
         try:
             specs, rows = types_of(self._dataset._whole((*self._dataset._stages, *stages)))
             if rows != self._dataset_rows():

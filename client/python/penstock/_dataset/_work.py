@@ -9,19 +9,27 @@ import numpy as np
 from penstock import io
 from penstock._dataset import _cardinality
 from penstock._dataset._arguments import at_least, check_unused, optional, turns
+from penstock._dataset._python import map_by_python
+from penstock._dataset._python_calls import filter_by_python, flat_map_by_python
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Seed, Trait, declare
-from penstock._tracing import _program
+from penstock._tracing import _program, _refusals
 
 if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 
 declare("map", Trait.ROW_BY_ROW, Trait.ONE_BY_ONE)
+declare("python", Trait.ONE_BY_ONE)
 declare("filter", Trait.ROW_BY_ROW)
 declare("unbatch", Trait.ROW_BY_ROW)
 declare("interleave", Trait.NESTS_ELEMENTS)
 declare("flat_map", Trait.NESTS_ELEMENTS)
+
+
+def _refuse_options(op, given):
+    if unused := [argument for argument, value in given.items() if value is not None]:
+        raise TypeError(f"{op} takes {', '.join(unused)} with python=True alone")
 
 
 class Work:
@@ -35,6 +43,16 @@ class Work:
         synchronous: Optional[bool] = None,
         use_unbounded_threadpool: Optional[bool] = None,
         name: Optional[str] = None,
+        *,
+        python: bool = False,
+        output: Any = None,
+        version: str = "",
+        timeout_ms: Optional[int] = None,
+        workers: Optional[int] = None,
+        max_rows_per_worker: Optional[int] = None,
+        threads: Optional[int] = None,
+        seed: Optional[int] = None,
+        seeds: bool = True,
     ) -> Dataset:
         """Computes new elements from each element.
 
@@ -42,21 +60,54 @@ class Work:
         NumPy's functions, penstock.image and penstock.io becomes a native program. docs/python.md says
         what can be traced.
 
+        With `python` it is any function, called for each element in worker processes of this interpreter (docs/python.md, "Python functions"). It gets
+        NumPy arrays, which it may write into, NumPy's numbers, and bytes for strings; behind `batch` it gets whole batches. It returns NumPy arrays,
+        numbers, strings or torch tensors in a nest of dicts and tuples. Order and bytes do not depend on the number of workers. An exception, a crash or
+        a timeout is that element's failure, which `ignore_errors` leaves out.
+
         Args:
           map_func: gets the element, or the parts of a tuple as several arguments; returns the new one:
             tensors and constants in a nest of dicts and tuples.
+          python: runs it in worker processes. The arguments below belong to that.
+          output: what it returns: a nest of penstock.TensorSpec. By default that is learned from the first element, whose shapes all are to
+            have.
+          version: your own word for what it computes. A cursor is not resumed by another one, unless that is allowed; a changed function of the same
+            version is resumed with a warning.
+          timeout_ms: the most that an element may take.
+          workers: processes; by default as many as there are processors.
+          max_rows_per_worker: elements behind which a worker is replaced, for functions that leak.
+          threads: of NumPy, OpenCV, torch and the like in each worker; by default 1.
+          seed: what draws are keyed by, as that of shuffle.
+          seeds: whether each element has draws of its own of the generators of random, NumPy and torch, those that the function uses. penstock.rng()
+            has them always.
 
         Raises:
           TraceError: `map_func` does something that has no native form; it names the line.
+          TypeError: with `python`, it cannot be pickled; says what of it cannot.
         """
         check_unused(num_parallel_calls)
+        if python:
+            return map_by_python(
+                self, map_func, output, version, timeout_ms, workers, max_rows_per_worker, threads, seed, seeds, name
+            )  # fmt: skip
+        given = {
+            "output": output, "version": version or None, "timeout_ms": timeout_ms, "workers": workers,
+            "max_rows_per_worker": max_rows_per_worker, "threads": threads, "seed": seed, "seeds": None if seeds else seeds,
+        }  # fmt: skip
+        _refuse_options("map", given)
         line = user_line()
 
         def use(dataset, trace, result):
             stages, structure = _program.build(trace, result, dataset._structure, name, line)
             return dataset._like((*dataset._stages, *stages), structure, dataset._count)
 
-        return self._traced(map_func, use)
+        try:
+            return self._traced(map_func, use)
+        except _refusals.Captured:
+            raise
+        except _refusals.TraceError as error:
+            error.name_other_way("map(f, python=True) runs any function, in worker processes (docs/python.md)")
+            raise
 
     def parse_example(
         self,
@@ -106,19 +157,42 @@ class Work:
         ]
         return self._nest("interleave", map_func, fields, name)
 
-    def flat_map(self, map_func: Callable[..., Dataset], name: Optional[str] = None) -> Dataset:
+    def flat_map(
+        self, map_func: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, output: Any = None, **options: Any
+    ) -> Dataset:
         """The elements of datasets that are each made of one element, one dataset after another.
 
         Args:
-          map_func: as interleave's.
+          map_func: as interleave's. With `python` any function, which worker processes call as those of map: a generator, or a function that returns a
+            list. It yields any number of elements; all that it yields for one element are in memory together.
+          output: with `python`, what each of them is, as map's. Sizes may differ (None) in declared arrays of numbers. By default it is learned from the first
+            one that is yielded.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
         """
+        if python:
+            return flat_map_by_python(self, map_func, output, name, options)
+        _refuse_options("flat_map", {"output": output, **options})
         return self._nest("flat_map", map_func, [], name)
 
     # --- where values decide the order ---
 
-    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
-        """The elements for which `predicate`, traced as in map, is true."""
-        return self._where("filter", predicate, name)
+    def filter(self, predicate: Callable[..., Any], name: Optional[str] = None, *, python: bool = False, **options: Any) -> Dataset:
+        """The elements for which `predicate`, traced as in map, is true.
+
+        Args:
+          predicate: with `python` any function, which worker processes call as those of map; it returns a bool.
+          **options: with `python`, version, timeout_ms, workers, max_rows_per_worker, threads, seed and seeds, as map's.
+        """
+        if python:
+            return filter_by_python(self, predicate, name, options)
+        _refuse_options("filter", options)
+        try:
+            return self._where("filter", predicate, name)
+        except _refusals.Captured:
+            raise
+        except _refusals.TraceError as error:
+            error.name_other_way("filter(f, python=True) runs any function, in worker processes (docs/python.md)")
+            raise
 
     def take_while(self, predicate: Callable[..., Any], name: Optional[str] = None) -> Dataset:
         """The elements before the first for which `predicate`, traced as in map, is false."""

@@ -37,7 +37,6 @@ INSTEAD_OF_METHODS = {
     "flat": "np.ravel(x)",
     "searchsorted": "np.searchsorted(x, v)",
     "put": "np.where(condition, a, b)",
-    "set_shape": "penstock.functions.ensure_shape(x, shape)",
     "get_shape": "x.shape",
     "real": "the value itself: there are no complex numbers",
     "imag": "zeros: there are no complex numbers",

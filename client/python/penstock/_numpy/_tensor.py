@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from penstock._dtypes import string
+from penstock._options import TensorSpec
 from penstock._spec._lines import user_line
 from penstock._tracing import _foreign
 from penstock._tracing._language import SYMBOLS, call
@@ -119,6 +121,15 @@ class Tensor(StandIn):
     __ilshift__ = _in_place("<<", operator.lshift)
     __irshift__ = _in_place(">>", operator.rshift)
     __imatmul__ = _in_place("@", operator.matmul)
+
+    def set_shape(self, shape):
+        """As tf.Tensor.set_shape: says what the data alone would tell. Elements of another shape are an error."""
+        if self._node.kind == "made":
+            made, number = self._node.value
+            if not made.is_declared(number):
+                made.declare(number, TensorSpec(shape, string).shape)
+                return
+        self._node = call("ensure_shape", (self, list(shape)), {}, ".set_shape()")._node
 
     def __pos__(self):
         return self._copied()

@@ -32,6 +32,21 @@ _SLOT_TOO_SMALL = re.compile(r"needs (\d+) > (\d+) bytes; raise ring { slot_byte
 _SLOT_UNIT = 16 << 20
 
 
+def _warn_of_changed_code(dataset, codes):
+    """Says where Python functions are not those that a state was saved with, though their versions are."""
+    if codes is None:
+        return
+    now = Spec(dataset._stages).codes
+    changed = [stage for stage, (then, is_now) in enumerate(zip(codes, now)) if then != is_now]
+    if changed and len(codes) == len(now):
+        warnings.warn(
+            f"the code of {'a Python function' if len(changed) == 1 else 'Python functions'} has changed since this state was saved: elements may be others from here on; "
+            "give map(…, python=True) another version= where that matters",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
 class DatasetIterator:
     """The elements of one pass over a Dataset, in order; its own iterator and a context manager.
 
@@ -70,6 +85,8 @@ class DatasetIterator:
         self._slot_bytes = None  # of a ring that had to grow
         self._skipped = None  # what the daemon has said of it last
         self._returned_at = None  # the step taken last when a new daemon took the place of a dead one
+        # Of elements of which some parts are other kinds of dicts and tuples than the daemon has.
+        self._rebuilt = getattr(dataset._known_structure, "rebuilt", None)
 
     def __iter__(self) -> DatasetIterator:
         return self
@@ -80,7 +97,8 @@ class DatasetIterator:
             loader = self._start()
         while True:
             try:
-                return next(loader)
+                element = next(loader)
+                return element if self._rebuilt is None else self._rebuilt(element)
             except _errors.UnavailableError as error:
                 loader = self._start_again(loader, error)
             except _errors.ResourceExhaustedError as error:
@@ -280,6 +298,8 @@ class DatasetIterator:
         loader = self._loader
         position = loader.state_dict() if loader is not None and loader.cursor else self._state
         state = {"cursor": position["cursor"], "step": position["step"], "seeds": list(self._spec.seeds)}
+        if self._spec.codes:
+            state["code"] = list(self._spec.codes)
         return {**state, "passes": [seed.num_passes for seed in self._spec.drawn_by]} if self._counts_passes else state
 
     @property
@@ -303,6 +323,7 @@ class DatasetIterator:
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
+        _warn_of_changed_code(self._dataset, state.get("code"))
         with self._starting, self._undivided:
             loader = self._loader
             if self._name is not None and loader is not None and self._process == os.getpid():

@@ -126,6 +126,10 @@ def of_first_pass(value):
     return value
 
 
+class Code(str):
+    """A hash of the user's code, which a stage holds for people to see. Spec gathers them, so that a resume can tell that the code has changed."""
+
+
 class Trait(enum.Flag):
     """What an op is like, for code that knows no op by its name. The module of an op's method declares it."""
 
@@ -189,12 +193,14 @@ class Spec:
       lines: a dict from the stages' names, as the daemon gives them, to the lines that made them.
       seeds: the seeds in the order of the text; None for one that is left to the daemon.
       drawn_by: the Seeds that they are of.
+      codes: the hashes of Python functions in it, in order.
     """
 
     def __init__(self, stages, name=None, options=None, seed=lambda seed: seed.given):
         self.lines = {}
         self.seeds = []
         self.drawn_by = []
+        self.codes = []
         self._uses = {}
         self._seed = seed
         rows = []
@@ -224,6 +230,9 @@ class Spec:
     def _value(self, value):
         if isinstance(value, Seed):
             return self._drawn(value)
+        if isinstance(value, Code):
+            self.codes.append(str(value))
+            return str(value)
         if isinstance(value, SeededText):
             return "".join(part if isinstance(part, str) else self._argument(*part) for part in value.parts)
         if isinstance(value, Stage):

@@ -22,8 +22,6 @@ _PLACES = {
     "math": "NumPy's functions",
     "nest": "dicts and tuples",
     "newaxis": "None, or np.newaxis",
-    "numpy_function": _IN_THE_DATA_PATH,
-    "py_function": _IN_THE_DATA_PATH,
     "random": "penstock.functions.random_uniform and random_normal, and penstock.image.random_…",
     "range": "np.arange, or penstock.Dataset.range",
     "shape": "x.shape, or penstock.functions.shape(x) where only the data tells it",

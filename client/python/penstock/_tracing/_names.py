@@ -69,8 +69,8 @@ INSTEAD = {
     "lookup.StaticVocabularyTable": "penstock.strings.lookup(x, words)",
     "math.cumulative_logsumexp": "np.log(np.sum(np.exp(t - m), -1)) + m[..., 0], where n is x.shape[-1], t is np.where(np.tri(n, dtype=bool), x[..., None, :], -np.inf), "
     "m is np.clip(np.max(t, -1, keepdims=True), -1e38, 1e38); along the last axis",
-    "numpy_function": "NumPy's functions, which are traced as they are: no Python runs for an element",
-    "py_function": "NumPy's functions, which are traced as they are: no Python runs for an element",
+    "numpy_function": "penstock.numpy_function(func, inp, Tout)",
+    "py_function": "penstock.py_function(func, inp, Tout)",
     "random.categorical": "np.argmax(logits - np.log(-np.log(penstock.functions.random_uniform([n], 1e-7))))",
     "random.shuffle": "np.take(x, np.argsort(penstock.functions.random_uniform([n])), axis=0)",
     "random.gamma": "penstock.functions.random_beta(a, b), where two of them make a share: x / (x + y)",

@@ -15,6 +15,11 @@ class TraceError(_errors.InvalidArgumentError, TypeError):
         text = line.text()
         super().__init__(f"{line}: {what}; {instead}" + (f"\n  {text}" if text else ""))
 
+    def name_other_way(self, text):
+        """Adds what else can be done, once."""
+        if text not in self.args[0]:
+            self.args = (f"{self.args[0]}\n  {text}", *self.args[1:])
+
     def __reduce__(self):
         # The text is made already, of a line that another process may not have.
         return _error_again, (type(self), *self.args)

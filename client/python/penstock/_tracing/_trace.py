@@ -13,9 +13,9 @@ class Node:
     """A vertex of the graph; constant.
 
     Attributes:
-      kind: "feature", "text" (what stands in an expression as it is), "array", "call" or "subscript".
+      kind: "feature", "text" (what stands in an expression as it is), "array", "call", "subscript" or "made" (by a Python function).
       value: the feature's name, the text, the array, the function's name or operator, the subscript's
-        text, in which "{1}" is the second of the inputs.
+        text, in which "{1}" is the second of the inputs, the call of the Python function (_cut.py) and the number of its result.
       inputs: Nodes.
       keywords: pairs of a name and a text, of a call; None in the place of a text for one of the last inputs.
       number: rises from inputs to what uses them.
@@ -44,6 +44,9 @@ class Trace:
       parsed: None, or the features that the element was parsed into (a parse inside of the function).
       states: the TensorSpecs of features that are no part of the element, but of a state, by name.
     """
+
+    # Whether it has called Python functions (_dataset/_python_calls.py).
+    has_calls = False
 
     def __init__(self, dataset):
         self.dataset = dataset
@@ -87,6 +90,8 @@ class Trace:
     def adopted(self, node):
         """A node of the other call as one of this one's."""
         known = self._adopted.get(node.number)
+        if node.kind == "made":
+            raise TraceError("the result of a Python function of another function's call is used here", "pass it through the element")
         if known is None:
             inputs = [self.adopted(inner) for inner in node.inputs]
             value = node.value

@@ -1,0 +1,93 @@
+"""Which element a Python function is called for, in a worker process, and the draws that belong to it.
+
+_python_worker.py loads this file alone and sets `key`, of the stage, and `path`, of each element (base/row_identity.h), before it calls the
+function. In any other process there is no element.
+"""
+
+_MASK = (1 << 64) - 1
+
+key = None
+path = None
+is_fresh = True  # nothing has been drawn for it
+_generator = None
+_seed = None
+
+
+def mixed(key, path):
+    """The 64 bits that an element's draws are keyed by: MixPath of base/row_identity.h."""
+    state = (key + 0x9E3779B97F4A7C15) & _MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    state = ((state ^ (state >> 31)) + path) & _MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    return state ^ (state >> 31)
+
+
+def philox_seed(bits, stream):
+    """A function that sets a numpy.random.Philox to the beginning of a key's stream: a tenth of what a new one costs."""
+    state = bits.state
+    words = state["state"]["key"]
+    words[1] = stream
+
+    def seed(key):
+        words[0] = key
+        bits.state = state
+
+    return seed
+
+
+class At:
+    """An element that a generator yields with the position behind it, at which it can go on (Dataset.from_generator).
+
+        def lines(path, position=None):
+            with open(path, "rb") as file:
+                file.seek(int.from_bytes(position or b"", "little"))
+                while line := file.readline():
+                    yield penstock.At(line, file.tell().to_bytes(8, "little"))
+
+    The function has a parameter `position`: None at the beginning, else the bytes that stood beside an element; it goes on with the next one. Positions may
+    stand beside some elements alone.
+
+    Args:
+      element: what would be yielded without it.
+      position: bytes, at most 64, which mean something to the generator alone.
+
+    Raises:
+      TypeError: the position is no bytes.
+      ValueError: it is longer.
+    """
+
+    __slots__ = ("element", "position")
+
+    def __init__(self, element, position):
+        if not isinstance(position, bytes):
+            raise TypeError(f"a position is bytes, not a {type(position).__name__}")
+        if len(position) > 64:
+            raise ValueError(f"a position has at most 64 bytes, not {len(position)}")
+        self.element = element
+        self.position = position
+
+
+def rng():
+    """The numpy.random.Generator of the element that a function given to `Dataset.map(…, python=True)` is called for.
+
+    It draws the same for an element whatever the number of workers, behind a resume and after a crash; other elements, epochs and seeds have
+    other draws. It is to be used during the call alone.
+
+    Raises:
+      RuntimeError: no such function is being called in this process.
+    """
+    global is_fresh, _generator, _seed
+    if path is None:
+        raise RuntimeError("penstock.rng() belongs to an element: it is for functions given to Dataset.map(…, python=True), as they are called")
+    if _generator is None:
+        import numpy.random
+
+        bits = numpy.random.Philox(0)
+        _seed = philox_seed(bits, 1)
+        _generator = numpy.random.Generator(bits)
+    if is_fresh:
+        is_fresh = False
+        _seed(mixed(key, path))
+    return _generator

@@ -1,0 +1,105 @@
+#include "server/python/function_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+
+namespace penstock::python {
+namespace {
+
+constexpr char kMagic[] = "penstock python\n";
+constexpr size_t kMagicBytes = sizeof(kMagic) - 1;
+constexpr uint64_t kMaxHeaderBytes = 1 << 20;
+constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
+
+absl::Status OtherUser() {
+  return absl::PermissionDeniedError(absl::StrCat(
+      "a Python function runs in a daemon of its own user, and this one is user ", geteuid(),
+      "'s: iterate over the dataset without a socket, which has a daemon of its own, or start "
+      "penstockd as the user who makes the pipeline"));
+}
+
+absl::Status NoFunction(const std::string& path, absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("function: ", what, ": ", path,
+                   "; the Python client makes such a file (penstock.Dataset.map, python=True)"));
+}
+
+bool ReadExactly(int file, void* to, size_t bytes, uint64_t offset) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t got = pread(file, at, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+// False where a part is not what it should be.
+bool ReadHeader(const std::string& text, FunctionFile* function) {
+  const auto header = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!header.is_object()) return false;
+  const auto text_of = [&](const char* key, std::string* to) {
+    const auto found = header.find(key);
+    if (found == header.end() || !found->is_string()) return false;
+    *to = found->get<std::string>();
+    return to->find('\0') == std::string::npos;
+  };
+  const auto list_of = [&](const char* key, std::vector<std::string>* to) {
+    const auto found = header.find(key);
+    if (found == header.end() || !found->is_array()) return false;
+    for (const auto& item : *found) {
+      if (!item.is_string()) return false;
+      to->push_back(item.get<std::string>());
+      if (to->back().find('\0') != std::string::npos) return false;
+    }
+    return true;
+  };
+  return text_of("program", &function->program) && list_of("flags", &function->flags) &&
+         text_of("script", &function->script) && text_of("folder", &function->folder) &&
+         list_of("environment", &function->environment) && !function->program.empty();
+}
+
+}  // namespace
+
+absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
+  FunctionFile function;
+  // A pipe's or a device's end would wait, or do something.
+  function.file = ring::Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const int file = function.file.get();
+  if (file < 0) {
+    if (errno == EACCES || errno == EPERM) return OtherUser();
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Python function has gone with the process that made it (", path, ": ",
+                     std::strerror(errno), "); make the pipeline again from Python"));
+  }
+  struct stat found = {};
+  if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
+    return NoFunction(path, "no memory file");
+  if (found.st_uid != geteuid()) return OtherUser();
+  const int seals = fcntl(file, F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals) return NoFunction(path, "no sealed memory file");
+  char magic[kMagicBytes];
+  uint64_t bytes = 0;
+  if (!ReadExactly(file, magic, kMagicBytes, 0) || std::memcmp(magic, kMagic, kMagicBytes) != 0 ||
+      !ReadExactly(file, &bytes, sizeof(bytes), kMagicBytes) || bytes > kMaxHeaderBytes)
+    return NoFunction(path, "holds no Python function");
+  std::string text(bytes, '\0');
+  if (!ReadExactly(file, text.data(), bytes, kMagicBytes + sizeof(bytes)) ||
+      !ReadHeader(text, &function))
+    return NoFunction(path, "holds a Python function of another release");
+  return function;
+}
+
+}  // namespace penstock::python

@@ -1,0 +1,55 @@
+// The worker processes of one Python function, and what waits for them.
+//
+//     Begin()   cuts a block into sheets, as many rows as take about a millisecond
+//     Deal()    lays sheets on free trays: whoever has one copies it there and tells the worker
+//     the pool's thread   starts workers, takes what they have made, ends calls, and sees deaths,
+//                         rows that take too long and calls that nobody wants any more
+//
+// A row whose worker dies is tried once more, alone, by another one; then it is that row's failure
+// (DataLoss). Six deaths within a minute, and no row made in between, are the function's: all calls
+// fail (FailedPrecondition), as where it cannot be loaded.
+//
+// Threads:  Begin() from any; the rest on the pool's own, which begins with the first call.
+// Owns:     the workers; a call's rows between Begin() and its end.
+// Limits:   `workers` processes, kTrays sheets each; calls wait in a queue without one, as they are
+//           blocks of steps and sections, which have theirs.
+// Cost:     a copy of what goes in and one of what comes out; for each sheet two messages and a
+//           wake-up of either side.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/completion.h"
+#include "server/engine/order/away_work_op.h"
+#include "server/python/function_file.h"
+#include "server/python/sheet_form.h"
+
+namespace penstock::python {
+
+struct PoolOptions {
+  std::string name;           // of the function, in messages
+  std::string configuration;  // JSON for the workers
+  int workers = 1;
+  int64_t timeout_ms = 0;           // of one row; 0: none
+  int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
+};
+
+class PoolCore;
+
+class Pool {
+ public:
+  // `in`: of the columns that Begin() is given; `out`: of those that it sets.
+  Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options);
+  // Kills the workers. REQUIRES: no call is under way.
+  ~Pool();
+
+  void Begin(AwayRows* rows, Completion end);
+
+ private:
+  const std::shared_ptr<PoolCore> core_;
+};
+
+}  // namespace penstock::python

@@ -1,0 +1,143 @@
+// What Pool is made of: its own header, so that the parts of it may stand in files of their own.
+//
+//     pool.cc         calls: begun, cut into sheets, ended, cancelled
+//     pool_dealing.cc sheets: on which tray, laid there, taken from there
+//     pool_thread.cc  workers: started, heard, replaced
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/memory_account.h"
+#include "ring/descriptor.h"
+#include "server/python/pool.h"
+#include "server/python/worker_process.h"
+
+namespace penstock::python {
+
+// A block that somebody waits for. Under the pool's mutex but where it says something else.
+struct Call {
+  AwayRows* rows =
+      nullptr;  // of whoever has raised `busy`, else under the mutex; null once it has ended
+  Completion end;
+  int open = 0;          // sheets that have not ended
+  int busy = 0;          // threads that copy its rows without the mutex
+  bool has_begun = false;
+  bool is_over = false;  // nobody wants it
+  bool is_prepared = false;
+  std::shared_ptr<MemoryAccount> account;  // of who waits; may be null
+  absl::Status status;
+};
+
+struct Sheet {
+  std::shared_ptr<Call> call;
+  uint32_t first = 0;
+  uint32_t rows = 0;
+  int deaths = 0;  // of workers, at its one row
+  uint64_t number = 0;
+};
+
+struct Tray {
+  bool is_taken = false;
+  bool is_laid = false;  // and told to the worker
+  Sheet sheet;
+};
+
+struct Worker {
+  std::unique_ptr<WorkerProcess> process;
+  std::array<Tray, kTrays> trays;
+  std::deque<int> order;  // trays that are laid; the first one is worked on
+  bool is_ready = false;
+  bool is_leaving = false;  // gets no more sheets
+  bool is_gone = false;
+  uint64_t rows_made = 0;
+  uint64_t idle_until_ns = 0;  // what it has made last was here then
+  // What it was seen to be at, and since when.
+  Progress seen;
+  uint64_t seen_ns = 0;
+  uint64_t unwanted_ns = 0;  // since when it works for nobody; 0: it does not
+  uint64_t asked_ns = 0;     // when its stack was asked for, as a row takes too long; 0: never
+};
+
+class PoolCore : public std::enable_shared_from_this<PoolCore> {
+ public:
+  PoolCore(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options);
+  ~PoolCore();
+
+  void Begin(AwayRows* rows, Completion end);
+  void Cancel(const std::shared_ptr<Call>& call);
+  void Close();
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // --- calls ---
+  uint32_t RowsOfSheet(uint32_t rows) const;
+  // One of its sheets is over. Its end, where that was the last one, is to be told without the mutex.
+  void EndSheet(const std::shared_ptr<Call>& call, std::vector<std::shared_ptr<Call>>* ended);
+  void EndIfDone(const std::shared_ptr<Call>& call, std::vector<std::shared_ptr<Call>>* ended);
+  static void Tell(std::vector<std::shared_ptr<Call>> ended);
+  void FailRow(const Sheet& sheet, uint32_t row, absl::Status status,
+               std::vector<std::shared_ptr<Call>>* ended);
+  // Sheets of that call that wait, from that row on, are not wanted.
+  void DropWaiting(const std::shared_ptr<Call>& call, uint32_t from_row,
+                   std::vector<std::shared_ptr<Call>>* ended);
+  // Nothing goes on here.
+  void Break(absl::Status status, std::vector<std::shared_ptr<Call>>* ended);
+
+  // --- dealing ---
+  void Deal();
+  // A free tray, and the worker that has it.
+  std::shared_ptr<Worker> FindTray(int* tray) const;
+  void Lay(const std::shared_ptr<Worker>& worker, int tray, Lock& lock,
+           std::vector<std::shared_ptr<Call>>* ended);
+  absl::Status LayOn(Desk& desk, int tray, const Sheet& sheet, uint64_t* bytes) const;
+  void Take(Worker& worker, const Message& message, std::string text, Lock& lock,
+            std::vector<std::shared_ptr<Call>>* ended);
+  absl::Status TakeRows(Desk& desk, const Message& message, const Sheet& sheet,
+                        AwayRows* rows) const;
+  void Learn(Worker& worker, uint64_t rows);
+
+  // --- the thread ---
+  void Run();
+  void Wake();
+  // The pool's thread alone calls those below, with the mutex.
+  void StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended);
+  void Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
+  void Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
+            std::vector<std::shared_ptr<Call>>* ended);
+  void LookAtTimes();
+  void Bury(const std::shared_ptr<Worker>& worker, std::vector<std::shared_ptr<Call>>* ended);
+  // What is on its trays goes back to the front of the queue.
+  void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
+  int WaitMs() const;
+
+  const FunctionFile function_;
+  const SheetForm in_;
+  const SheetForm out_;
+  const PoolOptions options_;
+  const ring::Descriptor wake_;
+  std::atomic<uint64_t> row_ns_{0};  // what a row takes a worker; 0: not known
+
+  std::mutex mutex_;
+  std::thread thread_;  // under mutex_, as those below
+  bool is_closed_ = false;
+  absl::Status broken_;
+  std::deque<Sheet> waiting_;
+  std::vector<std::shared_ptr<Worker>> workers_;
+  uint64_t next_sheet_ = 1;
+  std::deque<uint64_t> deaths_ns_;  // since a row was made
+  std::string load_error_;
+};
+
+}  // namespace penstock::python

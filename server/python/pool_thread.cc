@@ -1,0 +1,260 @@
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/tick_clock.h"
+#include "server/python/pool_core.h"
+
+namespace penstock::python {
+namespace {
+
+constexpr size_t kMaxDeaths = 5;
+constexpr uint64_t kDeathsNs = 60'000'000'000;
+// A worker whose rows nobody wants may end its row by itself.
+constexpr uint64_t kUnwantedNs = 100'000'000;
+// And one whose row takes too long may say where it is.
+constexpr uint64_t kStackNs = 200'000'000;
+constexpr int kLookMs = 20;
+// Where the kernel tells no ends.
+constexpr int kNoPidfdMs = 100;
+
+std::string StackOf(const WorkerProcess& process) {
+  const std::string stack = process.Stack();
+  return stack.empty() ? "" : absl::StrCat("\n", stack);
+}
+
+}  // namespace
+
+void PoolCore::Run() {
+  while (true) {
+    std::vector<std::shared_ptr<Call>> ended;
+    {
+      Lock lock(mutex_);
+      if (is_closed_) break;
+      StartWorkerIfNeeded(&ended);
+    }
+    Tell(std::exchange(ended, {}));
+    Deal();
+    {
+      Lock lock(mutex_);
+      Listen(lock, &ended);
+      LookAtTimes();
+    }
+    Tell(std::move(ended));
+    Deal();
+  }
+  // All at once, as each takes a moment to die.
+  std::vector<std::shared_ptr<Worker>> workers;
+  {
+    const Lock lock(mutex_);
+    workers = std::exchange(workers_, {});
+  }
+  for (const std::shared_ptr<Worker>& worker : workers) worker->process->Kill();
+}
+
+void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
+  if (waiting_.empty() || !broken_.ok()) return;
+  if (workers_.size() >= static_cast<size_t>(options_.workers)) return;
+  // One after the other: what they import, the next one finds in memory.
+  for (const std::shared_ptr<Worker>& worker : workers_)
+    if (!worker->is_ready && !worker->is_gone) return;
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
+      WorkerProcess::Start(function_, options_.configuration);
+  if (!process.ok()) {
+    // Those that there are do the work.
+    if (workers_.empty()) Break(process.status(), ended);
+    return;
+  }
+  auto worker = std::make_shared<Worker>();
+  worker->process = *std::move(process);
+  workers_.push_back(std::move(worker));
+}
+
+int PoolCore::WaitMs() const {
+  const bool has_pidfds = std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->process->pidfd() >= 0;
+  });
+  const bool has_unwanted = std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->unwanted_ns != 0 ||
+           (!worker->order.empty() && worker->trays[worker->order.front()].sheet.call->is_over);
+  });
+  if (has_unwanted || options_.timeout_ms > 0) return kLookMs;
+  return has_pidfds ? -1 : kNoPidfdMs;
+}
+
+void PoolCore::Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {
+  std::vector<pollfd> files = {{wake_.get(), POLLIN, 0}};
+  const std::vector<std::shared_ptr<Worker>> workers = workers_;
+  for (const std::shared_ptr<Worker>& worker : workers) {
+    files.push_back({worker->process->socket(), POLLIN, 0});
+    files.push_back({worker->process->pidfd(), POLLIN, 0});
+  }
+  const int wait_ms = WaitMs();
+  lock.unlock();
+  poll(files.data(), files.size(), wait_ms);
+  if (files[0].revents != 0) {
+    uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
+  }
+  lock.lock();
+  for (size_t i = 0; i < workers.size(); ++i) {
+    if (files[1 + 2 * i].revents != 0) Hear(workers[i], lock, ended);
+    // What it has said before its end has been heard.
+    if (files[2 + 2 * i].revents != 0 && !workers[i]->is_gone) {
+      Hear(workers[i], lock, ended);
+      if (!workers[i]->is_gone) Bury(workers[i], ended);
+    }
+  }
+}
+
+void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
+                    std::vector<std::shared_ptr<Call>>* ended) {
+  Message message;
+  std::string text;
+  // As many as one that is sound can have sent; others come with the next look.
+  for (int i = 0; i <= kTrays && !worker->is_gone; ++i) {
+    switch (worker->process->Receive(&message, &text)) {
+      case WorkerProcess::Received::kNothing:
+        return;
+      case WorkerProcess::Received::kClosed:
+        worker->process->Kill();
+        Bury(worker, ended);
+        return;
+      case WorkerProcess::Received::kMessage:
+        break;
+    }
+    switch (static_cast<What>(message.what)) {
+      case What::kReady:
+        worker->is_ready = true;
+        worker->idle_until_ns = MonotonicNanos();
+        break;
+      case What::kCannotLoad:
+        Break(absl::FailedPreconditionError(
+                  absl::StrCat("the Python function ", options_.name,
+                               " cannot be loaded in a worker process: ", text)),
+              ended);
+        return;
+      case What::kMade:
+      case What::kFailed:
+        Take(*worker, message, std::move(text), lock, ended);
+        break;
+      default:
+        worker->process->Kill();
+        return;
+    }
+    if (options_.max_rows_per_worker > 0 && !worker->is_leaving &&
+        worker->rows_made >= static_cast<uint64_t>(options_.max_rows_per_worker)) {
+      worker->is_leaving = true;
+      worker->process->Send({.what = static_cast<uint32_t>(What::kLeave)});
+    }
+  }
+}
+
+void PoolCore::LookAtTimes() {
+  const uint64_t now = MonotonicNanos();
+  for (const std::shared_ptr<Worker>& worker : workers_) {
+    if (worker->is_gone || worker->order.empty()) continue;
+    const Sheet& sheet = worker->trays[worker->order.front()].sheet;
+    if (sheet.call->is_over) {
+      if (worker->unwanted_ns == 0) worker->unwanted_ns = now;
+      if (now - worker->unwanted_ns >= kUnwantedNs) worker->process->Kill();
+      continue;
+    }
+    worker->unwanted_ns = 0;
+    if (options_.timeout_ms <= 0 || !worker->is_ready) continue;
+    if (worker->asked_ns != 0) {
+      // Whatever it does since.
+      if (now - worker->asked_ns >= kStackNs) worker->process->Kill();
+      continue;
+    }
+    const Progress progress = worker->process->desk().progress();
+    if (progress.sheet != worker->seen.sheet || progress.row != worker->seen.row ||
+        progress.sheet != sheet.number) {
+      worker->seen = progress;
+      worker->seen_ns = now;
+      continue;
+    }
+    if (now - worker->seen_ns >= static_cast<uint64_t>(options_.timeout_ms) * 1'000'000) {
+      worker->asked_ns = now;
+      worker->process->AskForStack();
+    }
+  }
+}
+
+void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
+                    std::vector<std::shared_ptr<Call>>* ended) {
+  const uint64_t now = MonotonicNanos();
+  worker->is_gone = true;
+  workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
+  worker->process->Kill();
+  const std::string ending = worker->process->Wait();
+  const std::string how = worker->asked_ns != 0 ? absl::StrCat("took longer than timeout_ms (",
+                                                               options_.timeout_ms, ")")
+                                                : absl::StrCat("ended its process (", ending, ")");
+  const bool is_ours = worker->is_leaving || worker->unwanted_ns != 0 || !broken_.ok();
+  GiveBack(*worker, how, ended);
+  if (is_ours) return;
+  deaths_ns_.push_back(now);
+  while (now - deaths_ns_.front() > kDeathsNs) deaths_ns_.pop_front();
+  if (deaths_ns_.size() <= kMaxDeaths) return;
+  Break(absl::FailedPreconditionError(absl::StrCat(
+            "the Python function ", options_.name, " ", how, ", as its workers have done ",
+            deaths_ns_.size(), " times within a minute, and no row was made in between",
+            StackOf(*worker->process))),
+        ended);
+}
+
+void PoolCore::GiveBack(Worker& worker, const std::string& how,
+                        std::vector<std::shared_ptr<Call>>* ended) {
+  // A row that took too long may have gone on when it was asked for its stack.
+  const Progress progress = worker.asked_ns != 0 ? worker.seen : worker.process->desk().progress();
+  std::deque<Sheet> back;
+  bool is_first = true;
+  for (const int number : worker.order) {
+    Tray& tray = worker.trays[number];
+    Sheet sheet = std::move(tray.sheet);
+    tray = {};
+    const bool was_begun = std::exchange(is_first, false) && progress.sheet == sheet.number;
+    if (sheet.call->is_over) {
+      EndSheet(sheet.call, ended);
+      continue;
+    }
+    if (!was_begun || worker.is_leaving) {
+      back.push_back(std::move(sheet));
+      continue;
+    }
+    const auto add = [&](uint32_t first, uint32_t rows, int deaths) {
+      if (rows == 0) return;
+      back.push_back({sheet.call, first, rows, deaths, next_sheet_++});
+      ++sheet.call->open;
+    };
+    const bool knows_row = progress.row >= 1 && progress.row <= sheet.rows;
+    if (!knows_row && sheet.rows > 1) {
+      // It was one of them, which closed what is needed behind it, say: each alone.
+      for (uint32_t row = 0; row < sheet.rows; ++row) add(sheet.first + row, 1, 0);
+      --sheet.call->open;
+      continue;
+    }
+    const auto row = static_cast<uint32_t>(knows_row ? progress.row - 1 : 0);
+    if (sheet.deaths > 0) {
+      const std::string twice = absl::StrCat("the Python function ", options_.name, " ", how,
+                                             " twice", StackOf(*worker.process));
+      FailRow(sheet, sheet.first + row, absl::DataLossError(twice), ended);
+      EndSheet(sheet.call, ended);
+      continue;
+    }
+    // The row alone, once more; the others as they were.
+    add(sheet.first, row, 0);
+    add(sheet.first + row, 1, 1);
+    add(sheet.first + row + 1, sheet.rows - row - 1, 0);
+    --sheet.call->open;
+  }
+  worker.order.clear();
+  waiting_.insert(waiting_.begin(), back.begin(), back.end());
+}
+
+}  // namespace penstock::python

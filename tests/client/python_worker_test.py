@@ -1,0 +1,194 @@
+"""The worker process of Python functions, without a daemon: what it makes of sheets, and what it says of results that are none."""
+
+import json
+import mmap
+import os
+import signal
+import socket
+import struct
+
+import numpy as np
+import pytest
+
+from penstock._dataset import _python
+
+TRAY = 1 << 40
+MESSAGE = struct.Struct("=IIQQQ")
+WORK, LEAVE, READY, CANNOT_LOAD, MADE, FAILED = 1, 2, 16, 17, 18, 19
+BOOTSTRAP = "import sys;exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),{'__name__':'penstock._python_worker','__file__':sys.argv[1]})"
+
+
+class Desk:
+    """A worker process with its desk, seen from the daemon's side."""
+
+    def __init__(self, function, inputs, outputs, given="null", wanted="null", seeds=True, key=7):
+        self.inputs, self.outputs = inputs, outputs
+        file = _python.FunctionFile(function)
+        head = os.pread(file._fd, 24, 0)
+        header = json.loads(os.pread(file._fd, struct.unpack("=Q", head[16:])[0], 24))
+        described = [[{"name": name, "dtype": dtype, "shape": list(shape)} for name, dtype, shape in of] for of in (inputs, outputs)]
+        configuration = json.dumps({
+            "name": "f", "inputs": described[0], "outputs": described[1], "input_structure": given, "output_structure": wanted,
+            "seeds": seeds, "key": key, "describes": False, "threads": 1, "sets_threads": False,
+        }).encode()  # fmt: skip
+        self.files = []
+        for name in ("inputs", "outputs"):
+            self.files.append(os.memfd_create(name))
+            os.ftruncate(self.files[-1], 5 * TRAY)
+        os.pwrite(self.files[0], configuration, 0)
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(60)
+        self.stack = os.memfd_create("stack")
+        beyond = [os.dup2(fd, 40 + i, True) for i, fd in enumerate((file._fd, *self.files, theirs.fileno(), self.stack))]
+        actions = [(os.POSIX_SPAWN_DUP2, fd, 3 + i) for i, fd in enumerate(beyond)]
+        environment = dict(variable.split("=", 1) for variable in header["environment"])
+        arguments = [header["program"], *header["flags"], "-c", BOOTSTRAP, header["script"], str(len(configuration)), str(os.getpid())]
+        self.pid = os.posix_spawn(header["program"], arguments, environment, file_actions=actions)
+        for fd in beyond:
+            os.close(fd)
+        theirs.close()
+        self.sheet = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.socket.close()
+        for file in (*self.files, self.stack):
+            os.close(file)
+
+    def hear(self):
+        data = self.socket.recv(1 << 16)
+        return (*MESSAGE.unpack_from(data), data[MESSAGE.size :].decode())
+
+    def send(self, paths, *columns, tray=0):
+        """Lays fixed columns and identities before it."""
+        memory = mmap.mmap(self.files[0], 1 << 22, offset=(tray + 1) * TRAY)
+        offset = 0
+        for column in (*columns, np.array(paths, np.uint64)):
+            offset = offset + 63 & ~63
+            data = np.ascontiguousarray(column).tobytes()
+            memory[offset : offset + len(data)] = data
+            offset += len(data)
+        self.sheet += 1
+        self.socket.send(MESSAGE.pack(WORK, tray, self.sheet, len(paths), offset))
+
+    def made(self, rows, tray=0):
+        """The fixed outputs of a sheet."""
+        memory = mmap.mmap(self.files[1], 1 << 22, offset=(tray + 1) * TRAY)
+        found, offset = [], 0
+        for _, dtype, shape in self.outputs:
+            offset = offset + 63 & ~63
+            array = np.ndarray((rows, *shape), dtype, memory, offset).copy()
+            offset += array.nbytes
+            found.append(array)
+        return found
+
+
+def twice(x):
+    return x * 2
+
+
+def test_rows_are_computed_in_place():
+    with Desk(twice, [("value", "int64", (3,))], [("value", "int64", (3,))]) as desk:
+        assert desk.hear()[0] == READY
+        data = np.arange(12).reshape(4, 3)
+        desk.send(range(4), data)
+        what, tray, sheet, rows, _, text = desk.hear()
+        assert (what, tray, sheet, rows, text) == (MADE, 0, 1, 4, "")
+        assert np.array_equal(desk.made(4)[0], data * 2)
+
+
+def write_into_it(x):
+    x += 1
+    return x
+
+
+def test_a_function_may_write_into_its_argument_and_the_next_sheet_is_unharmed():
+    with Desk(write_into_it, [("value", "int64", ())], [("value", "int64", ())]) as desk:
+        desk.hear()
+        for start in (0, 100):
+            desk.send(range(3), np.arange(start, start + 3))
+            desk.hear()
+            assert desk.made(3)[0].tolist() == [start + 1, start + 2, start + 3]
+
+
+def draw(x):
+    import random
+
+    return np.array([random.random(), np.random.random(), np.random.standard_normal()])
+
+
+def draws_of(sheets, seeds=True):
+    found = {}
+    with Desk(draw, [("value", "int64", ())], [("value", "float64", (3,))], seeds=seeds) as desk:
+        desk.hear()
+        for paths in sheets:
+            desk.send(paths, np.zeros(len(paths), np.int64))
+            assert desk.hear()[0] == MADE
+            for path, row in zip(paths, desk.made(len(paths))[0].tolist()):
+                found[path] = row
+    return found
+
+
+def test_global_generators_draw_by_the_element_alone():
+    whole = draws_of([range(10)])
+    assert draws_of([[3, 1], [7], [0, 9, 2], [4, 8, 5, 6]]) == whole
+    assert len({tuple(row) for row in whole.values()}) == 10
+    assert draws_of([range(10)], seeds=False) != whole
+
+
+@pytest.mark.parametrize("made, complaint", [
+    ("None", "returned None; does it lack a return?"),
+    ("np.zeros(3)", "float64 (3,) for 'value', not int64 (3,); return array.astype(np.int64)"),
+    ("np.zeros(4, np.int64)", "int64 (4,) for 'value', not int64 (3,)"),
+    ("{'value': 1}", "returned a dict, not a tensor"),
+    ("(i for i in range(3))", "a generator for 'value', not a tensor"),
+    ("'text'", "object () for 'value', not int64 (3,)"),
+    ("[1, 2, 3.5]", "float64 (3,) for 'value', not int64 (3,)"),
+    ("1 / 0", "raised ZeroDivisionError: division by zero"),
+    ("exit(3)", "raised SystemExit: 3"),
+])  # fmt: skip
+def test_what_is_no_result_is_told_of(made, complaint):
+    with Desk(Returns(made), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
+        desk.hear()
+        desk.send(range(2), np.zeros(2, np.int64))
+        what, _, _, rows, _, text = desk.hear()
+        assert (what, rows) == (FAILED, 0)
+        assert complaint in text, text
+
+
+class Returns:
+    """A function that returns what an expression says."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def __call__(self, x):
+        return eval(self.text, {"np": np, "exit": __import__("sys").exit})
+
+
+@pytest.mark.parametrize("made", ["np.arange(3).astype('>i8')", "np.arange(6)[::2] // 2", "[0, 1, 2]", "(0, 1, 2)"])
+def test_what_means_the_same_is_taken(made):
+    with Desk(Returns(made), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
+        desk.hear()
+        desk.send(range(1), np.zeros(1, np.int64))
+        assert desk.hear()[0] == MADE
+        assert desk.made(1)[0].tolist() == [[0, 1, 2]]
+
+
+class NotThere:
+    def __reduce__(self):
+        return __import__, ("no_such_module",)
+
+
+def test_what_cannot_be_loaded_is_told_of():
+    with Desk(NotThere(), [("value", "int64", ())], [("value", "int64", ())]) as desk:
+        what, *_, text = desk.hear()
+        assert what == CANNOT_LOAD
+        assert "ModuleNotFoundError: No module named 'no_such_module'; workers have the sys.path" in text
+
+
+NotThere.__call__ = lambda self, x: x
