@@ -32,11 +32,11 @@ class Elements:
       nothing: such tensors in the place of an element behind the last one.
       generators: the global random generators, to be seeded by a key; or None.
       row: the module _row.
-      be_away: is told True before elements that nobody has asked for now are gone through, and False behind them.
+      go_through: is told the number of each element on the way to the one that is asked for, and None in front of that.
     """
 
-    def __init__(self, name, make, to_arrays, nothing, generators, row, be_away):
-        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row, self.be_away = name, make, to_arrays, nothing, generators, row, be_away
+    def __init__(self, name, make, to_arrays, nothing, generators, row, go_through):
+        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row, self.go_through = name, make, to_arrays, nothing, generators, row, go_through
         self.key = row.key
         self.takes_position = callable(make) and "position" in parameters(make)
         self.pass_ = self.iterator = None
@@ -52,10 +52,10 @@ class Elements:
             self.begin(pass_, State(int(state_number), bytes(state)))
         while number >= self.next:
             if number > self.next:
-                self.be_away(True)
+                self.go_through(self.next)
             self.advance()
             if number == self.next:
-                self.be_away(False)
+                self.go_through(None)
             if self.generators is not None and self.generators.are_new():
                 # It has imported one that was not seeded.
                 self.begin(pass_, self.began_at)

@@ -557,14 +557,14 @@ class Worker:
         self.inputs = [Feature(np, described) for described in configuration["inputs"]]
         # Each row's identity.
         self.inputs.append(Feature(np, {"name": "", "dtype": "uint64", "shape": []}))
-        self.yields = configuration["yields"]
-        describes, lists = configuration["describes"], configuration["lists"]
+        self.yields = configuration.get("yields", False)
+        describes, lists = configuration["describes"], configuration.get("lists", False)
         iterates = configuration.get("iterates", False)
-        self.outputs = [Output(np, described, configuration["casts"], self.yields and not describes) for described in configuration["outputs"]]
+        self.outputs = [Output(np, described, configuration.get("casts", False), self.yields and not describes) for described in configuration["outputs"]]
         self.structures = structures
         # Where some of its arguments are constants, they come with it.
         function, constants = function if isinstance(function, tuple) else (function, None)
-        if configuration["tensors"]:
+        if configuration.get("tensors", False):
             function = with_tensors(np, function)
         if constants:
             function = with_constants(function, constants)
@@ -600,15 +600,23 @@ class Worker:
             flatten(describe(element) if describe else element, tensors)
             return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
 
-        def be_away(is_away):
-            """Elements that are gone through on the way to a row are none of it: its time begins behind them."""
-            self.progress[0] = 0 if is_away else self.sheet
+        progress, row_at = self.progress, 0
+
+        def go_through(number):
+            """Elements on the way to a row are none of it: each has its own time. None: the row's own is next."""
+            nonlocal row_at
+            if number is None:
+                progress[1] = row_at
+                return
+            if progress[1] < 1 << 32:
+                row_at = progress[1]
+            progress[1] = (number % (1 << 31) + 1) << 32
 
         def nothing(feature):
             return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
 
         elements = load_beside("_python_iterator").Elements(
-            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, be_away
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, go_through
         )
         self.call = caller(elements, given)
         self.flatten = lambda made, tensors: tensors.extend(made)
@@ -620,7 +628,6 @@ class Worker:
         if tray is None:
             tray = self.trays[number] = Tray(number)
         tray.reach_inputs(size)
-        self.sheet = sheet
         self.progress[1] = 0
         self.progress[0] = sheet
         while True:
