@@ -16,8 +16,18 @@ namespace {
 
 // What a sheet is to take: far more than a message, far less than what anybody waits for.
 constexpr uint64_t kSheetNs = 1'000'000;
+// And what it is to hold, either way: it is written by one process and read by the other one out of their caches.
+constexpr uint64_t kSheetBytes = 1 << 20;
 // As long as nobody knows what a row takes.
 constexpr uint32_t kFirstRows = 4;
+
+// Of features of fixed size.
+uint64_t RowBytesOf(const Signature& features) {
+  uint64_t bytes = 1;
+  for (const Feature& feature : features)
+    bytes += static_cast<uint64_t>(NumBytes(feature.type).value_or(0));
+  return bytes;
+}
 
 }  // namespace
 
@@ -57,7 +67,9 @@ void PoolCore::Wake() {
 uint32_t PoolCore::RowsOfSheet(uint32_t rows) const {
   const uint64_t row_ns = row_ns_.load(std::memory_order_relaxed);
   if (row_ns == 0) return std::min(rows, kFirstRows);
-  const auto most = static_cast<uint32_t>(std::clamp<uint64_t>(kSheetNs / row_ns, 1, rows));
+  const uint64_t row_bytes = std::max(RowBytesOf(in_.features()), RowBytesOf(out_.features()));
+  const auto most = static_cast<uint32_t>(
+      std::clamp<uint64_t>(std::min(kSheetNs / row_ns, kSheetBytes / row_bytes), 1, rows));
   // Equal ones, so that the last one is no crumb.
   const uint32_t sheets = (rows + most - 1) / most;
   return (rows + sheets - 1) / sheets;

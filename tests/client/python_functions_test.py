@@ -309,8 +309,11 @@ def workers_of(daemon=None):
     daemon = daemon or _daemon.private_process()
     found = []
     for task in os.listdir(f"/proc/{daemon}/task"):
-        with open(f"/proc/{daemon}/task/{task}/children") as file:
-            found += map(int, file.read().split())
+        try:
+            with open(f"/proc/{daemon}/task/{task}/children") as file:
+                found += map(int, file.read().split())
+        except FileNotFoundError:
+            pass  # a thread that has just ended
     return sorted(found)
 
 
