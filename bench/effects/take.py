@@ -99,7 +99,7 @@ def main():
         batches = with_trainer(batches, step)
     cpu = window.own_cpu_seconds
     if arguments.side == "penstock":
-        from penstock import _daemon
+        from penstock._running import _daemon
 
         def cpu():
             return window.own_cpu_seconds() + window.process_cpu_seconds(_daemon.private_process())

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "server/expr/signature.h"
+
 namespace penstock::expr {
 namespace {
 
@@ -16,43 +18,12 @@ Registry& MutableRegistry() {
   return *registry;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-// Splits "f(a, b=1, c=[1, 2])" at the commas of its outermost parentheses.
-std::vector<Parameter> ParseParameters(std::string_view signature) {
-  std::vector<Parameter> parameters;
-  const size_t open = signature.find('(');
-  if (open == std::string_view::npos || signature.back() != ')') {
-    std::fprintf(stderr, "malformed function signature: %.*s\n", static_cast<int>(signature.size()),
-                 signature.data());
-    std::abort();
-  }
-  std::string_view rest = signature.substr(open + 1, signature.size() - open - 2);
-  size_t start = 0;
-  int depth = 0;
-  for (size_t i = 0; i <= rest.size(); ++i) {
-    if (i < rest.size()) {
-      if (rest[i] == '[' || rest[i] == '(') ++depth;
-      if (rest[i] == ']' || rest[i] == ')') --depth;
-      if (rest[i] != ',' || depth > 0) continue;
-    }
-    const std::string_view item = Trim(rest.substr(start, i - start));
-    start = i + 1;
-    if (item.empty()) continue;
-    const size_t equals = item.find('=');
-    const std::string_view name = Trim(item.substr(0, equals));
-    parameters.push_back({std::string(name), equals == std::string_view::npos});
-  }
-  return parameters;
-}
-
 template <typename Function>
 void Register(const Function& function) {
-  FunctionEntry entry{function, ParseParameters(function.signature)};
+  FunctionEntry entry{function, {}};
+  for (const SignatureParameter& parameter : ParametersOf(function.signature)) {
+    entry.parameters.push_back({std::string(parameter.name), parameter.required});
+  }
   if (!MutableRegistry().emplace(std::string(function.name), std::move(entry)).second) {
     std::fprintf(stderr, "function registered twice: %.*s\n",
                  static_cast<int>(function.name.size()), function.name.data());

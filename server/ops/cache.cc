@@ -35,12 +35,12 @@ class MemoryKept final : public KeptElements {
 
   bool Has(uint64_t ordinal) const override { return Find(ordinal) != nullptr; }
 
-  bool Deal(uint64_t ordinal, RecordList& out) override {
+  Pulled Deal(uint64_t ordinal, RecordList& out) override {
     const RecordRef* const element = Find(ordinal);
     context_.store.Share({element, 1});
     out.push_back(*element);
     if (context_.gauges != nullptr) context_.gauges[stage_].Hit();
-    return true;
+    return Pulled::kSome;
   }
 
   void Keep(uint64_t ordinal, const RecordRef& element) override {

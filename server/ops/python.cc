@@ -1,15 +1,21 @@
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/dtype.h"
+#include "base/memory_account.h"
 #include "base/processors.h"
 #include "nlohmann/json.hpp"
 #include "server/engine/order/away_work_op.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/spec/drawn_seed.h"
+#include "server/engine/stage/declared_outputs.h"
 #include "server/engine/tensor/structure.h"
 #include "server/python/function_file.h"
 #include "server/python/pool.h"
@@ -21,15 +27,49 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxWorkers = 1024;
 
+// Which features of the element go where.
+struct Choice {
+  std::vector<int> input;  // to the function, in order
+  std::vector<int> keep;   // on, in front of what it returns
+};
+
+// The same rows in memory of the arena: `in` may be gone when the function is done.
+Column CopyOf(const TensorType& type, const Column& column, int rows, Arena* arena) {
+  Column copy;
+  if (column.rows == nullptr) {
+    copy.row_bytes = column.row_bytes;
+    copy.data = arena->Allocate(column.row_bytes * rows);
+    if (copy.row_bytes > 0) std::memcpy(copy.data, column.data, column.row_bytes * rows);
+    return copy;
+  }
+  auto* const places = arena->AllocateArray<RowBytes>(rows);
+  for (int row = 0; row < rows; ++row) {
+    const RowBytes& from = column.rows[row];
+    uint8_t* const to = arena->Allocate(from.size);
+    if (from.size > 0) std::memcpy(to, from.data, from.size);
+    places[row] = {to, from.size};
+  }
+  copy.rows = places;
+  if (column.dims != nullptr) {
+    const size_t sizes = type.shape.size() * rows;
+    auto* const dims = arena->AllocateArray<int64_t>(sizes);
+    std::copy_n(column.dims, sizes, dims);
+    copy.dims = dims;
+  }
+  return copy;
+}
+
 class PythonOp final : public AwayWorkOp {
  public:
-  PythonOp(Signature input, Signature output, python::FunctionFile function,
-           python::PoolOptions options)
-      : output_(std::move(output)),
+  // `made`: what the function returns; `kept`: what stays in front of it.
+  PythonOp(Signature input, const Signature& kept, Signature made, Choice choice,
+           python::FunctionFile function, python::PoolOptions options)
+      : output_(Joined(kept, made)),
+        choice_(std::move(choice)),
         name_(options.name),
         workers_(options.workers),
-        pool_(std::move(function), python::SheetForm(std::move(input)), python::SheetForm(output_),
-              std::move(options)) {}
+        pool_(std::move(function), python::SheetForm(std::move(input)),
+              python::SheetForm(std::move(made)), std::move(options)) {}
 
   const Signature& output() const override { return output_; }
   // The generators of each row are keyed by what it is.
@@ -37,99 +77,60 @@ class PythonOp final : public AwayWorkOp {
   const char* doing() const override { return "computing rows in Python"; }
   std::string place() const override { return name_; }
 
-  void Begin(AwayRows* rows, Completion end) const override { pool_.Begin(rows, std::move(end)); }
+  void Begin(AwayRows* rows, Completion end) const override {
+    try {
+      for (size_t i = 0; i < choice_.keep.size(); ++i)
+        rows->out[i] = CopyOf(output_[i].type, rows->in[choice_.keep[i]], rows->rows, rows->arena);
+      // Behind the features comes each row's identity.
+      const size_t inputs = choice_.input.size();
+      auto* const in = rows->arena->AllocateArray<Column>(inputs + 1);
+      for (size_t i = 0; i < inputs; ++i) in[i] = rows->in[choice_.input[i]];
+      in[inputs] = rows->in.back();
+      rows->in = {in, inputs + 1};
+    } catch (const MemoryLimitError& error) {
+      end.End(MemoryStatus(error));
+      return;
+    }
+    rows->out.remove_prefix(choice_.keep.size());
+    pool_.Begin(rows, std::move(end));
+  }
 
   std::string Describe() const override {
     return absl::StrCat("Python function ", name_, " in up to ", workers_, " worker processes\n");
   }
 
  private:
+  static Signature Joined(Signature kept, const Signature& made) {
+    kept.insert(kept.end(), made.begin(), made.end());
+    return kept;
+  }
+
   const Signature output_;
+  const Choice choice_;
   const std::string name_;
   const int workers_;
   mutable python::Pool pool_;  // locks itself
 };
 
-// Features that can be laid before a worker, or taken from one.
-absl::Status CheckFeature(const Feature& feature, absl::string_view what) {
-  const TensorType& type = feature.type;
-  const bool is_plain = !type.packed() && type.form == RowForm::kPlain;
-  if (is_plain && type.dtype != DType::kBfloat16) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      what, " \"", feature.name, "\": expected numbers, flags or strings in a dense tensor, found ",
-      TypeToString(type),
-      is_plain ? "; cast it to float32"
-               : "; a map in front of it may make it dense, or leave it out"));
-}
-
-absl::StatusOr<Signature> ReadOutputs(const v1::Python& options) {
-  if (options.output().empty())
-    return absl::InvalidArgumentError("expected at least 1 output, found none");
-  Signature outputs;
-  for (const v1::PythonOutput& output : options.output()) {
-    for (const Feature& other : outputs) {
-      if (other.name == output.name())
-        return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(), "\" twice"));
-    }
-    const std::optional<DType> dtype = DTypeFromName(output.dtype());
-    if (output.name().empty() || !dtype) {
-      return absl::InvalidArgumentError(absl::StrCat("output \"", output.name(),
-                                                     "\": expected a name and a NumPy type or "
-                                                     "\"string\", found the type \"",
-                                                     output.dtype(), "\""));
-    }
-    Feature feature{output.name(), {*dtype, {}}};
-    for (const int64_t size : output.shape()) {
-      if (size < -1) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "output \"", output.name(), "\": expected sizes from 0 on, or -1, found ", size));
-      }
-      feature.type.shape.push_back(size == -1 ? kUnknownSize : size);
-    }
-    if (!HasUnknownSize(feature.type.shape) && *dtype != DType::kString &&
-        NumBytes(feature.type).value_or(INT64_MAX) > UINT32_MAX) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output \"", output.name(), "\": larger than limit: ", TypeToString(feature.type), " > ",
-          UINT32_MAX, " bytes"));
-    }
-    if (absl::Status status = CheckFeature(feature, "output"); !status.ok()) return status;
-    outputs.push_back(std::move(feature));
-  }
-  return outputs;
-}
-
-absl::Status CheckStructure(const std::string& structure, const Signature& outputs) {
-  if (structure.empty()) return absl::OkStatus();
-  absl::StatusOr<std::vector<std::string>> paths = StructurePaths(structure);
-  if (!paths.ok())
-    return absl::InvalidArgumentError(absl::StrCat("structure: ", paths.status().message()));
-  for (size_t i = 0; i < std::max(paths->size(), outputs.size()); ++i) {
-    const std::string found = i < outputs.size() ? outputs[i].name : "no output";
-    const std::string expected = i < paths->size() ? (*paths)[i] : "no place";
-    if (found != expected) {
+// Which of the features these names are.
+absl::StatusOr<std::vector<int>> Find(const google::protobuf::RepeatedPtrField<std::string>& names,
+                                      absl::string_view what, const Signature& features) {
+  std::vector<int> found;
+  for (const std::string& name : names) {
+    const auto at = std::find_if(features.begin(), features.end(),
+                                 [&](const Feature& feature) { return feature.name == name; });
+    if (at == features.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("structure: expected output ", i, " to be ", expected, ", found ", found));
+          absl::StrCat(what, " \"", name, "\": the element has ", SignatureToString(features)));
     }
+    const auto number = static_cast<int>(at - features.begin());
+    found.push_back(number);
   }
-  return absl::OkStatus();
+  return found;
 }
 
-absl::Status CheckRange(absl::string_view what, int64_t value, int64_t most) {
-  if (value >= 1 && value <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, ": expected 1 to ", most, ", found ", value));
-}
-
-Json FeaturesJson(const Signature& signature) {
-  auto list = Json::array();
-  for (const Feature& feature : signature) {
-    auto shape = Json::array();
-    for (const int64_t size : feature.type.shape) shape.push_back(size);
-    list.push_back(
-        {{"name", feature.name}, {"dtype", DTypeName(feature.type.dtype)}, {"shape", shape}});
-  }
-  return list;
-}
+// As many arguments.
+std::string TupleOf(size_t parts) { return Json(std::vector<std::nullptr_t>(parts)).dump(); }
 
 const OpRegistration<v1::Python> kPython(
     "python",
@@ -141,10 +142,19 @@ const OpRegistration<v1::Python> kPython(
                         v1::Python::kThreadsFieldNumber},
      .draws = true},
     [](const v1::Python& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<Signature> outputs = ReadOutputs(options);
+      absl::StatusOr<Signature> outputs =
+          ReadDeclaredOutputs(options.output(), options.yields() && !options.describes());
       if (!outputs.ok()) return outputs.status();
-      if (absl::Status status = CheckStructure(options.structure(), *outputs); !status.ok())
+      if (absl::Status status = CheckDeclaredStructure(options.structure(), *outputs); !status.ok())
         return status;
+      if (!options.returns().empty()) {
+        absl::StatusOr<std::vector<std::string>> returned = StructurePaths(options.returns());
+        if (!returned.ok() || returned->size() != outputs->size()) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("returns: expected a structure of ", outputs->size(),
+                           " tensors, as many as there are outputs, found ", options.returns()));
+        }
+      }
       if (options.describes() &&
           *outputs != Signature{{(*outputs)[0].name, {DType::kString, {}}}}) {
         return absl::InvalidArgumentError(
@@ -154,31 +164,61 @@ const OpRegistration<v1::Python> kPython(
       const int64_t workers =
           options.has_workers() ? options.workers() : ThreadsFor(UsableProcessors());
       for (const absl::Status& status :
-           {CheckRange("workers", workers, kMaxWorkers),
-            options.has_threads() ? CheckRange("threads", options.threads(), kMaxWorkers)
+           {CheckFromOne("workers", workers, kMaxWorkers),
+            options.has_threads() ? CheckFromOne("threads", options.threads(), kMaxWorkers)
                                   : absl::OkStatus(),
-            options.has_timeout_ms() ? CheckRange("timeout_ms", options.timeout_ms(), INT32_MAX)
+            options.has_timeout_ms() ? CheckFromOne("timeout_ms", options.timeout_ms(), INT32_MAX)
                                      : absl::OkStatus(),
             options.has_max_rows_per_worker()
-                ? CheckRange("max_rows_per_worker", options.max_rows_per_worker(), INT64_MAX)
+                ? CheckFromOne("max_rows_per_worker", options.max_rows_per_worker(), INT64_MAX)
                 : absl::OkStatus()}) {
         if (!status.ok()) return status;
       }
       // A function sees what a trainer would.
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
-      for (const Feature& feature : plan.signature()) {
-        if (absl::Status status = CheckFeature(feature, "feature"); !status.ok()) return status;
+      Choice choice;
+      for (const auto& [names, what, to] : {std::tuple(&options.input(), "input", &choice.input),
+                                            std::tuple(&options.keep(), "keep", &choice.keep)}) {
+        absl::StatusOr<std::vector<int>> found = Find(*names, what, plan.signature());
+        if (!found.ok()) return found.status();
+        *to = *std::move(found);
+      }
+      for (const int i : choice.keep) {
+        if (std::count(choice.keep.begin(), choice.keep.end(), i) == 1) continue;
+        return absl::InvalidArgumentError(
+            absl::StrCat("keep \"", plan.signature()[i].name, "\" twice"));
+      }
+      if (!choice.keep.empty() && !options.structure().empty()) {
+        return absl::InvalidArgumentError(
+            "structure beside keep: the elements are dicts of what is kept and of the outputs");
+      }
+      const bool takes_parts = !choice.input.empty();
+      for (size_t i = 0; !takes_parts && i < plan.signature().size(); ++i)
+        choice.input.push_back(static_cast<int>(i));
+      Signature input, kept;
+      for (const int i : choice.input) input.push_back(plan.signature()[i]);
+      for (const int i : choice.keep) kept.push_back(plan.signature()[i]);
+      for (const Feature& feature : input) {
+        if (absl::Status status = CheckExchanged(feature, "feature"); !status.ok()) return status;
+      }
+      for (const Feature& feature : kept) {
+        for (const Feature& output : *outputs) {
+          if (output.name != feature.name) continue;
+          return absl::InvalidArgumentError(
+              absl::StrCat("output \"", output.name, "\": keep has a feature of that name"));
+        }
       }
       absl::StatusOr<python::FunctionFile> function = python::OpenFunctionFile(options.function());
       if (!function.ok()) return function.status();
       const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
       plan.stage_spec().mutable_python()->set_seed(seed);
-      const std::string structure =
+      std::string structure =
           options.structure().empty() ? DictStructure(*outputs) : options.structure();
+      if (!options.returns().empty()) structure = options.returns();
       const Json configuration = {
-          {"inputs", FeaturesJson(plan.signature())},
-          {"input_structure", plan.structure()},
-          {"outputs", FeaturesJson(*outputs)},
+          {"inputs", ExchangedJson(input)},
+          {"input_structure", takes_parts ? TupleOf(input.size()) : plan.structure()},
+          {"outputs", ExchangedJson(*outputs, options.output())},
           {"output_structure", structure},
           {"key", plan.DrawKey(seed)},
           {"seeds", !options.unseeded()},
@@ -186,13 +226,16 @@ const OpRegistration<v1::Python> kPython(
           {"describes", options.describes()},
           {"threads", options.has_threads() ? options.threads() : 1},
           {"sets_threads", options.has_threads()},
+          {"yields", options.yields()},
+          {"lists", options.lists()},
+          {"casts", options.casts()},
+          {"tensors", options.tensors()},
       };
-      Signature input = plan.signature();
       // Of each row's identity its path.
       input.push_back({"", {DType::kUint64, {}}});
       plan.AddWork(
           std::make_unique<PythonOp>(
-              std::move(input), *std::move(outputs), *std::move(function),
+              std::move(input), kept, *std::move(outputs), std::move(choice), *std::move(function),
               python::PoolOptions{.name = options.name().empty() ? "function" : options.name(),
                                   .configuration = configuration.dump(
                                       -1, ' ', false, Json::error_handler_t::replace),

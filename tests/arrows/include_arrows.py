@@ -36,7 +36,9 @@ ALLOWED = {
         "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
     },
     "server/engine/tensor": {"proto", "base", "server/kernels"},
-    "server/engine/order": {"base", "server/engine/read", "server/engine/tensor"},
+    "server/engine/order": {
+        "base", "server/engine/tasks", "server/engine/read", "server/engine/tensor",
+    },
     "server/engine/share": {
         "proto", "base", "server/engine/read", "server/engine/spec", "server/engine/order",
     },
@@ -54,9 +56,10 @@ ALLOWED = {
         "server/engine/compute", "server/engine/section",
     },
     "server/engine/stage": {
-        "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
-        "server/engine/spec", "server/engine/tensor", "server/engine/order",
-        "server/engine/compute", "server/engine/section", "server/engine/plan",
+        "proto", "base", "io/file", "io/record", "server/expr", "server/engine/tasks",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor",
+        "server/engine/order", "server/engine/compute", "server/engine/section",
+        "server/engine/plan",
     },
     "server/engine/keep": {
         "base", "io/file", "io/record", "io/element", "server/engine/tasks",

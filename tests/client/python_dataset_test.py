@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _daemon
+from penstock._running import _daemon
 from processes import forked_child, wait_until
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -521,7 +521,7 @@ def test_mistakes_are_told_before_anything_runs(namespace):
         (lambda: penstock.Dataset.range(), TypeError, "1 to 3 integers"),
         (lambda: penstock.TFRecordDataset([]), ValueError, "the list is empty"),
         (lambda: penstock.TFRecordDataset("x", compression_type="LZ4"), ValueError, "GZIP"),
-        (lambda: penstock.Dataset.from_generator(lambda: iter([1])), penstock.UnimplementedError, "penstock.io.TFRecordWriter"),
+        (lambda: penstock.Dataset.from_generator(3), TypeError, "a function that returns an iterable"),
         (lambda: numbers.windo, AttributeError, "no attribute 'windo'"),
         (lambda: len(numbers.repeat()), TypeError, "infinite"),
         (lambda: len(dataset_cases.records(namespace)), TypeError, "unknown"),
@@ -739,7 +739,7 @@ def is_alive(pid):
 
 OWNER = """
 import os, sys, penstock
-from penstock import _daemon
+from penstock._running import _daemon
 iterator = iter(penstock.Dataset.range(10**9).batch(10))
 next(iterator)
 if "fork" in sys.argv:
@@ -850,7 +850,7 @@ def test_a_new_daemon_goes_on_behind_what_another_thread_is_being_given(monkeypa
         time.sleep(seconds)
 
     monkeypatch.setattr(penstock.RaggedTensor, "__init__", construct_late)
-    monkeypatch.setattr(penstock._iterator, "time", types.SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
+    monkeypatch.setattr(penstock._running._iterator, "time", types.SimpleNamespace(sleep=sleep, monotonic=time.monotonic))
     other = threading.Thread(target=lambda: taken.append(next(iterator)))
     other.start()
     try:
@@ -914,7 +914,7 @@ def test_processes_of_equal_numbers_share_a_daemon(monkeypatch):
     # As those of two containers have, in which both are process 1.
     iterators = [iter(penstock.Dataset.range(3)) for _ in range(2)]
     for iterator in iterators:
-        monkeypatch.setattr(penstock._iterator, "_numbers", itertools.count(1))
+        monkeypatch.setattr(penstock._running._iterator, "_numbers", itertools.count(1))
         assert int(next(iterator)) == 0
     assert [int(next(iterator)) for iterator in iterators] == [1, 1]
 

@@ -41,7 +41,7 @@ def test_keys_of_arrays_and_of_nests():
 
 
 def test_who_attaches_sees_the_same_keys():
-    path = penstock._daemon.private_socket()
+    path = penstock._running._daemon.private_socket()
     with D.range(4).map(lambda n: {3: n, "": (n,)}).batch(2).loader(socket=path, name="keys") as made:
         next(made)
         with penstock.attach("keys", path) as loader:

@@ -16,7 +16,8 @@ import time
 import pytest
 
 import penstock
-from penstock import _control, _core, _daemon, _epochs
+from penstock import _control, _core, _epochs
+from penstock._running import _daemon
 from processes import stop, wait_until
 
 
@@ -341,7 +342,7 @@ def test_an_iterator_that_is_closed_while_it_starts_runs_nothing():
 
 IN_A_HANDLER = STOP + """
 import os, signal, threading, penstock
-from penstock import _daemon
+from penstock._running import _daemon
 dataset = penstock.Dataset.range(10).batch(4)
 other = iter(dataset)
 next(other)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _daemon
+from penstock._running import _daemon
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 sys.path.insert(0, str(GOLDEN))

@@ -14,7 +14,7 @@ import uuid
 import numpy as np
 import penstock
 import pytest
-from penstock import _sharing
+from penstock._running import _sharing
 from penstock._epochs import EpochLoader
 from processes import forked_child, wait_until
 

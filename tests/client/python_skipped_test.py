@@ -4,7 +4,7 @@ import warnings
 
 import penstock
 import pytest
-from penstock import _daemon
+from penstock._running import _daemon
 from penstock._epochs import EpochLoader
 
 D = penstock.Dataset

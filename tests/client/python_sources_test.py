@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _daemon, _epochs
+from penstock import _epochs
+from penstock._running import _daemon
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _names, _numpy
+from penstock._numpy import _dispatch
+from penstock._tracing import _names
 from penstock._registry import FUNCTIONS
 
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
@@ -63,10 +64,10 @@ def test_what_the_page_says_can_be_traced():
         for name in set(re.findall(r"np\.[\w.]*\w", instead)) - taken:
             ufunc, _, method = name.removeprefix("np.").rpartition(".")
             if method == "accumulate":
-                assert ufunc in _numpy._ACCUMULATED, name
+                assert ufunc in _dispatch._ACCUMULATED, name
                 continue
             function = eval(name, {"np": np})
-            assert function.__name__ in (*_numpy._SPECIAL, *FUNCTIONS, *_numpy._SYNONYMS) or name.removeprefix("np.") in _numpy._SPECIAL, name
+            assert function.__name__ in (*_dispatch._SPECIAL, *FUNCTIONS, *_dispatch._SYNONYMS) or name.removeprefix("np.") in _dispatch._SPECIAL, name
 
 
 def test_the_error_of_a_function_of_tensorflow_names_what_to_write(tmp_path, monkeypatch):

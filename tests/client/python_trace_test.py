@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _control, _registry, _trace
+from penstock import _control, _registry
+from penstock._tracing import _refusals
 
 NUMBERS = penstock.Dataset.range(-3, 9)
 PLAIN = np.arange(-3, 9)
@@ -927,7 +928,7 @@ def test_an_element_names_its_features_when_asked_for_another():
         ("reshape", "np.reshape"),
         ("reduce_mean", "np.mean"),
         ("one_hot", "penstock.functions.one_hot"),
-        ("py_function", "Python does not run in the data path"),
+        ("while_loop", "Python does not run in the data path"),
         ("TextLineDatset", "did you mean TextLineDataset"),
     ],
 )
@@ -956,7 +957,7 @@ def test_errors_can_go_to_another_process(again):
             NUMBERS.map(function)
         except penstock.Error as error:
             errors.append(error)
-    assert [type(error) for error in errors] == [penstock.TraceError, _trace.TraceAttributeError, _trace.Captured]
+    assert [type(error) for error in errors] == [penstock.TraceError, _refusals.TraceAttributeError, _refusals.Captured]
     for error in errors:
         found = again(error)
         assert str(found) == str(error) and isinstance(found, penstock.InvalidArgumentError)

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import penstock
-from penstock import _control, _trace, _types
+from penstock import _control
+from penstock._dataset import _types
+from penstock._tracing import _trace
 
 SHORTS = penstock.Dataset.from_tensor_slices({
     "a": np.zeros((6, 4, 3), np.int16),

@@ -10,7 +10,7 @@ import struct
 import numpy as np
 import pytest
 
-from penstock import _python
+from penstock._dataset import _python
 
 TRAY = 1 << 40
 MESSAGE = struct.Struct("=IIQQQ")

@@ -1,4 +1,5 @@
-// docs/functions.md is written from the registrations. Run with PENSTOCK_WRITE_DOCS=1 in the environment to renew it.
+// docs/functions.json is written from the registrations. Run with PENSTOCK_WRITE_DOCS=1 in the environment to renew it; docs/make_functions_page.py
+// makes the manual, docs/functions.md, of it.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -6,12 +7,13 @@
 #include <sstream>
 
 #include "server/expr/function.h"
+#include "server/expr/signature.h"
 #include "tests/support/catch.h"
 
 namespace penstock::expr {
 namespace {
 
-constexpr char kPath[] = PENSTOCK_SOURCE_DIR "/docs/functions.md";
+constexpr char kPath[] = PENSTOCK_SOURCE_DIR "/docs/functions.json";
 // Made by docs/pictures/make_function_pictures.py.
 constexpr char kPictures[] = "pictures/functions/";
 
@@ -20,17 +22,14 @@ bool HasPicture(const std::string& name) {
                                  ".png");
 }
 
-constexpr char kHead[] =
-    "# The functions of the expression language\n"
-    "\n"
-    "What expressions are, and which types they have, stands in [expressions.md](expressions.md). "
-    "Python has these functions on traced\n"
-    "values, in `penstock.image`, `penstock.io` and `penstock.functions` ([python.md](python.md)). "
-    "An argument with a default may be left\n"
-    "out, and each may be given by name. Where a manual calls an argument a constant, it is known "
-    "when the pipeline is compiled.\n"
-    "This page is written from the registrations of the functions; tests/expr/docs_test.cc renews "
-    "it.\n";
+std::string Quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') quoted += '\\';
+    quoted += letter == '\n' ? "\\n" : std::string(1, letter);
+  }
+  return quoted + "\"";
+}
 
 // "image: an image" of a parameter becomes an item of a list.
 bool IsParameter(const FunctionEntry& entry, const std::string& line) {
@@ -45,26 +44,49 @@ bool IsParameter(const FunctionEntry& entry, const std::string& line) {
   return true;
 }
 
-std::string Page() {
-  std::string text = kHead;
-  for (const FunctionEntry* entry : AllFunctions()) {
-    const std::string name(entry->name());
-    if (name.substr(0, 5) == "test_") continue;  // registered by other tests of this program
-    text += "\n## " + name + "\n\n`" + std::string(entry->signature()) + "`\n\n";
-    std::stringstream lines{std::string(entry->doc())};
-    for (std::string line; std::getline(lines, line);) {
-      text += (IsParameter(*entry, line) ? "* " : "") + line + "\n";
-    }
-    if (HasPicture(name)) text += "\n![" + name + "](" + kPictures + name + ".png)\n";
+// In Markdown.
+std::string Manual(const FunctionEntry& entry) {
+  std::string text;
+  std::stringstream lines{std::string(entry.doc())};
+  for (std::string line; std::getline(lines, line);) {
+    text += (text.empty() ? "" : "\n") + std::string(IsParameter(entry, line) ? "* " : "") + line;
   }
   return text;
 }
 
-TEST_CASE("The manual of functions is the registry's") {
-  if (std::getenv("PENSTOCK_WRITE_DOCS") != nullptr) std::ofstream(kPath) << Page();
+// Numbers, texts and lists of these are written alike in Python and in JSON.
+std::string DefaultJson(std::string_view text) {
+  if (text == "None") return "null";
+  if (text == "True") return "true";
+  if (text == "False") return "false";
+  return std::string(text);
+}
+
+std::string Registry() {
+  std::string text = "[";
+  for (const FunctionEntry* entry : AllFunctions()) {
+    const std::string name(entry->name());
+    if (name.substr(0, 5) == "test_") continue;  // registered by other tests of this program
+    std::string parameters;
+    for (const SignatureParameter& parameter : ParametersOf(entry->signature())) {
+      parameters += (parameters.empty() ? "" : ", ") + ("{\"name\": " + Quoted(parameter.name));
+      if (!parameter.required)
+        parameters += ", \"default\": " + DefaultJson(parameter.default_text);
+      parameters += "}";
+    }
+    text += (text.size() == 1 ? "\n" : ",\n");
+    text += "  {\n    \"name\": " + Quoted(name) +
+            ",\n    \"signature\": " + Quoted(entry->signature()) + ",\n    \"parameters\": [" +
+            parameters + "],\n    \"doc\": " + Quoted(Manual(*entry)) + "\n  }";
+  }
+  return text + "\n]\n";
+}
+
+TEST_CASE("The list of functions is the registry's") {
+  if (std::getenv("PENSTOCK_WRITE_DOCS") != nullptr) std::ofstream(kPath) << Registry();
   std::stringstream committed;
   committed << std::ifstream(kPath).rdbuf();
-  CHECK(committed.str() == Page());
+  CHECK(committed.str() == Registry());
 }
 
 // Those that read files, or whose result is no picture.

@@ -19,12 +19,12 @@ from penstock import audio, experimental, functions, image, io, strings
 
 from penstock import _core
 from penstock._core import Loader, abi_version, default_socket, version
-from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
-from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
+from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
-from penstock._daemon import stop_private_daemon
-from penstock._sharing import shared_daemon
-from penstock._arguments import AUTOTUNE
+from penstock._running._daemon import stop_private_daemon
+from penstock._running._sharing import shared_daemon
+from penstock._dataset._arguments import AUTOTUNE
 from penstock._dataset import Dataset
 from penstock._dtypes import string
 from penstock._errors import (
@@ -48,13 +48,15 @@ from penstock._errors import (
     UnimplementedError,
     UnknownError,
 )
-from penstock._iterator import DatasetIterator
+from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
-from penstock._row import rng
-from penstock._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from penstock._trace import Tensor, TraceError
+from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from penstock._tracing._refusals import TraceError
+from penstock._numpy._tensor import Tensor
+from penstock._dataset._python_calls import numpy_function, py_function
+from penstock._row import At, rng
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 bool = _np.bool_
@@ -70,6 +72,7 @@ __all__ = [
     "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
+    "At",
     "CancelledError",
     "DataLossError",
     "Dataset",
@@ -121,6 +124,8 @@ __all__ = [
     "int64",
     "int8",
     "io",
+    "numpy_function",
+    "py_function",
     "rng",
     "shared_daemon",
     "stop_private_daemon",
@@ -144,7 +149,7 @@ def __getattr__(name):
         return importlib.import_module(f"penstock.{name}")
     if name.startswith("_"):
         raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    from penstock import _absent
+    from penstock._tracing import _absent
 
     raise _absent.error(name, __all__)
 
@@ -205,7 +210,9 @@ def attach(
         next batch when it, or its successor, is there; 0 for not at all.
       slow: of mode "broadcast", what happens when this consumer holds up another one. "block": the
         other one waits for `lag` seconds, then this one is served from memory of its own; "detach":
-        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts.
+        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts. Groups of the other modes are waited for as long as
+        it takes, unless `penstock slow` says otherwise. For a user who may only attach other users wait 10 seconds in all, whatever it asks for: of
+        mode "split", and of "rank" before all ranks have been there, it gets DetachedError then.
       lag: seconds.
       consumer: a name, unique in the group.
       take_over: takes the place of a consumer of the same name or rank, which gets DetachedError; another user's needs the right to
@@ -223,7 +230,7 @@ def attach(
     Raises:
       UnavailableError: no daemon answers at the socket, or not in time.
       NotFoundError: it runs no pipeline of that name.
-      PermissionDeniedError: the socket is not yours to use.
+      PermissionDeniedError: the socket is not yours to use, or the group of ranks or of a split is another user's and you may only attach.
       FailedPreconditionError: the daemon is of another release, the group of another kind, or the
         cursor of another stream.
       InvalidArgumentError: an argument is no such value: a lag below zero, a control character in a name.

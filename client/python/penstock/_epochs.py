@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator
 
 import penstock
-from penstock import _control, _sharing
+from penstock import _control
 from penstock._ragged import RaggedTensor
+from penstock._running import _sharing
 from penstock._sparse import SparseTensor
 
 

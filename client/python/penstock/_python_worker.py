@@ -46,7 +46,7 @@ def load(file, header):
     tensor over them may, writes into a page of its own."""
     import pickle
 
-    data = memoryview(mmap.mmap(file, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)).toreadonly()
+    data = memoryview(mmap.mmap(file, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)).toreadonly()  # novermin
     parts = [data[offset : offset + size] for offset, size in header["parts"]]
     return pickle.loads(parts[0], buffers=parts[1:])
 
@@ -128,10 +128,12 @@ class Feature:
 
     Attributes:
       row_bytes: of a row, where all have as many; else None.
+      casts: whether NumPy's numbers of another type become its own.
     """
 
-    def __init__(self, np, described):
+    def __init__(self, np, described, casts=False):
         self.name = described["name"]
+        self.casts = casts
         self.is_string = described["dtype"] == "string"
         self.dtype = None if self.is_string else np.dtype(described["dtype"])
         self.shape = tuple(described["shape"])
@@ -202,7 +204,53 @@ def caller(function, structure):
     return lambda row: function(*fill(iter(row)))
 
 
+def with_tensors(np, function):
+    """The function with arguments as tf.py_function gives them: they have a method numpy()."""
+
+    class Tensor(np.ndarray):
+        def numpy(self):
+            return self.view(np.ndarray) if self.ndim else self[()]
+
+    def tensor(value):
+        if isinstance(value, bytes):
+            array = np.empty((), object)
+            array[()] = value
+            return array.view(Tensor)
+        return np.asarray(value).view(Tensor)
+
+    return lambda *values: function(*map(tensor, values))
+
+
+def with_constants(function, constants):
+    """The function of its other arguments; `constants` is a dict from places to values."""
+    places = sorted(constants)
+
+    def call(*values):
+        values = list(values)
+        for place in places:
+            values.insert(place, constants[place])
+        return function(*values)
+
+    return call
+
+
 # --- what it returns ----------------------------------------------------------------------------
+
+
+def with_list(function):
+    """The function with a tuple of its outputs as result, as TensorFlow takes it: a list or a tuple of them, or the only one."""
+
+    def call(*values):
+        made = function(*values)
+        return tuple(made) if isinstance(made, (list, tuple)) else (made,)
+
+    return call
+
+
+def elements_of(made):
+    if made is None or isinstance(made, (dict, str, bytes)) or not hasattr(made, "__iter__"):
+        raise Refused(f"{described(made)}, not an iterable of elements; a generator yields them")
+    return made
 
 
 def flattener(structure, path=""):
@@ -283,6 +331,8 @@ def checked(np, feature, value):
         array = array.astype(object)
     elif array.dtype != feature.dtype:
         same_bytes = array.dtype.newbyteorder("=") == feature.dtype
+        if feature.casts and is_typed and array.dtype.kind in "biuf":
+            same_bytes = np.can_cast(array.dtype, feature.dtype, "same_kind")
         if not same_bytes and (is_typed or (can_hold := fits(np, array, feature.dtype)) is None):
             hint = f"; return array.astype(np.{feature.dtype.name})" if is_typed else ""
             raise Refused(f"{described(array)} for {feature.name!r}, not {feature}{hint}")
@@ -302,15 +352,39 @@ def fits(np, array, dtype):
         info = np.iinfo(dtype)
         if array.min() < info.min or array.max() > info.max:
             return None
+    if dtype.kind == "b" and array.dtype.kind != "b":
+        return None
     return array.astype(dtype)
 
 
 class Output:
-    """Writes one output's rows into a tray."""
+    """Writes one output's rows into a tray.
 
-    def __init__(self, np, feature):
+    Attributes:
+      of_each: where a function yields elements, the feature of each of them.
+    """
+
+    def __init__(self, np, described, casts, yields):
         self.np = np
-        self.feature = feature
+        self.feature = Feature(np, described, casts)
+        self.packs = "packed" in described
+        if self.packs:
+            described = {"name": described["name"], "dtype": described["packed"], "shape": described["packed_shape"]}
+        elif yields:
+            described = {**described, "shape": described["shape"][1:]}
+        self.of_each = Feature(np, described, casts)
+
+    def joined(self, values):
+        """A row of the checked values of what a function has yielded."""
+        np = self.np
+        if self.packs:
+            values = [np.array(value.shape, np.int64).tobytes() + value.tobytes() for value in values]
+        elif self.of_each.shape:
+            return np.stack(values) if values else np.empty((0, *self.of_each.shape), self.of_each.dtype or object)
+        row = np.empty(len(values), object if self.feature.is_string else self.feature.dtype)
+        for i, value in enumerate(values):
+            row[i] = value if self.packs else value[()]
+        return row
 
     def begin(self, memory, place, rows):
         np, (values, sizes) = self.np, place
@@ -354,7 +428,7 @@ class Seeds:
         self.np = np
         self.key = key
         self.mixed = mixed
-        self.generators = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom} if wanted else {}
+        self.generators = dict(GENERATORS) if wanted else {}
         self.used = []
         self.states = {}
 
@@ -379,6 +453,25 @@ class Seeds:
     def row(self, path):
         key = self.mixed(self.key, path)
         for generator in self.used:
+            generator.seed(key)
+
+
+class EveryGenerator:
+    """Seeds all global generators of modules that are there."""
+
+    def __init__(self, np):
+        self.np = np
+        self.generators = {}
+
+    def are_new(self):
+        """Whether there is one that has not been seeded."""
+        return any(name in sys.modules and name not in self.generators for name in GENERATORS)
+
+    def seed(self, key):
+        for name, kind in GENERATORS.items():
+            if name in sys.modules and name not in self.generators:
+                self.generators[name] = kind(self.np)
+        for generator in self.generators.values():
             generator.seed(key)
 
 
@@ -441,6 +534,9 @@ class _TorchRandom:
         return torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
 
 
+GENERATORS = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom}
+
+
 # --- the loop -----------------------------------------------------------------------------------
 
 
@@ -461,24 +557,62 @@ class Worker:
         self.inputs = [Feature(np, described) for described in configuration["inputs"]]
         # Each row's identity.
         self.inputs.append(Feature(np, {"name": "", "dtype": "uint64", "shape": []}))
-        self.outputs = [Output(np, Feature(np, described)) for described in configuration["outputs"]]
+        self.yields = configuration["yields"]
+        describes, lists = configuration["describes"], configuration["lists"]
+        iterates = configuration.get("iterates", False)
+        self.outputs = [Output(np, described, configuration["casts"], self.yields and not describes) for described in configuration["outputs"]]
         self.structures = structures
-        if configuration["describes"]:
+        # Where some of its arguments are constants, they come with it.
+        function, constants = function if isinstance(function, tuple) else (function, None)
+        if configuration["tensors"]:
+            function = with_tensors(np, function)
+        if constants:
+            function = with_constants(function, constants)
+        if lists:
+            function = with_list(function)
+        if describes and not iterates:
             function = self._describing(function)
         given = structures.from_json(configuration["input_structure"])
         self.takes_one = given is None
         # A function may want to know of a sheet's rows before it is called for each.
         self.ahead = getattr(function, "ahead", None) if self.takes_one else None
         self.call = function if self.takes_one else caller(function, given)
-        wanted = structures.from_json(configuration["output_structure"])
+        wanted = structures.from_json("null" if describes else configuration["output_structure"])
         self.flatten = flattener(wanted)
         # Of a lone tensor, the most frequent one, nothing is packed and unpacked.
         self.lone = self.outputs[0] if wanted is None and self.outputs[0].feature.row_bytes is not None else None
+        self.put = self._put_all if self.yields and not describes else self._put
         self.trays = {}
         self.progress = memoryview(mmap.mmap(OUTPUTS, mmap.PAGESIZE)).cast("Q")
-        self.seeds = Seeds(np, configuration["key"], configuration["seeds"], row.mixed)
+        self.seeds = Seeds(np, configuration["key"], configuration["seeds"] and not iterates, row.mixed)
         self.row = row
         row.key = configuration["key"]
+        if iterates:
+            self._iterate(function, given, configuration["seeds"], describes)
+
+    def _iterate(self, make, given, seeds, describes):
+        """Rows are elements of an iterable, by their numbers."""
+        outputs, flatten = self.outputs[:-4], self.flatten
+        describe = self._describing(lambda element: element) if describes else None
+
+        def to_arrays(element):
+            tensors = []
+            flatten(describe(element) if describe else element, tensors)
+            return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
+
+        def be_away(is_away):
+            """Elements that are gone through on the way to a row are none of it: its time begins behind them."""
+            self.progress[0] = 0 if is_away else self.sheet
+
+        def nothing(feature):
+            return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
+
+        elements = load_beside("_python_iterator").Elements(
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, be_away
+        )
+        self.call = caller(elements, given)
+        self.flatten = lambda made, tensors: tensors.extend(made)
+        self.lone = None
 
     def work(self, number, sheet, rows, size):
         """Computes a sheet: how many rows are made, the error of the one behind them or None, and the bytes that they take."""
@@ -486,6 +620,7 @@ class Worker:
         if tray is None:
             tray = self.trays[number] = Tray(number)
         tray.reach_inputs(size)
+        self.sheet = sheet
         self.progress[1] = 0
         self.progress[0] = sheet
         while True:
@@ -528,7 +663,7 @@ class Worker:
                     # A child that the function has left behind, of which nothing is wanted.
                     os._exit(0)
                 if lone is None:
-                    self._put(tray, row, made)
+                    self.put(tray, row, made)
                 elif type(made) is array and made.dtype is dtype and made.shape == shape:
                     target[row] = made
                 else:
@@ -544,6 +679,12 @@ class Worker:
 
         def describe(*element):
             made = function(*element)
+            if self.yields:
+                # What the first one of them is; nothing, where there is none.
+                for made in elements_of(made):
+                    break
+                else:
+                    return "null"
             structure, values = structures.flatten(made, lambda value: not isinstance(value, (dict, tuple)), f"what the Python function {self.name} returned")
             outputs = []
             for path, value in zip(structures.paths(structure), values):
@@ -570,18 +711,36 @@ class Worker:
         for output, value in zip(self.outputs, tensors):
             if output.feature.row_bytes is not None:
                 output.rows[row] = checked(self.np, output.feature, value)
-                continue
-            parts, size, shape = output.encoded(value)
+            else:
+                self._lay(tray, row, output, value)
+
+    def _put_all(self, tray, row, made):
+        columns, size = [[] for _ in self.outputs], 0
+        for element in elements_of(made):
+            tensors = []
+            self.flatten(element, tensors)
+            for output, value, values in zip(self.outputs, tensors, columns):
+                array = checked(self.np, output.of_each, value)
+                # What it yields may be a buffer that it writes into again.
+                values.append(array.copy() if array is value else array)
+                size += array.nbytes
             if size > MAX_ROW_BYTES:
-                raise Refused(f"{size} bytes for {output.feature.name!r}, more than a row may have: {MAX_ROW_BYTES}")
-            start = offset = self.end
-            tray.reach_outputs(start + size)
-            for part in parts:
-                tray.outputs[offset : offset + len(part)] = part
-                offset += len(part)
-            output.table[row] = start, size
-            output.axes[row] = shape
-            self.end = aligned(start + size)
+                raise Refused(f"more than {MAX_ROW_BYTES} bytes of elements for one")
+        for output, values in zip(self.outputs, columns):
+            self._lay(tray, row, output, output.joined(values))
+
+    def _lay(self, tray, row, output, value):
+        parts, size, shape = output.encoded(value)
+        if size > MAX_ROW_BYTES:
+            raise Refused(f"{size} bytes for {output.feature.name!r}, more than a row may have: {MAX_ROW_BYTES}")
+        start = offset = self.end
+        tray.reach_outputs(start + size)
+        for part in parts:
+            tray.outputs[offset : offset + len(part)] = part
+            offset += len(part)
+        output.table[row] = start, size
+        output.axes[row] = shape
+        self.end = aligned(start + size)
 
 
 def error_text(name, error):

@@ -37,6 +37,38 @@ def philox_seed(bits, stream):
     return seed
 
 
+class At:
+    """An element that a generator yields with the position behind it, at which it can go on (Dataset.from_generator).
+
+        def lines(path, position=None):
+            with open(path, "rb") as file:
+                file.seek(int.from_bytes(position or b"", "little"))
+                while line := file.readline():
+                    yield penstock.At(line, file.tell().to_bytes(8, "little"))
+
+    The function has a parameter `position`: None at the beginning, else the bytes that stood beside an element; it goes on with the next one. Positions may
+    stand beside some elements alone.
+
+    Args:
+      element: what would be yielded without it.
+      position: bytes, at most 64, which mean something to the generator alone.
+
+    Raises:
+      TypeError: the position is no bytes.
+      ValueError: it is longer.
+    """
+
+    __slots__ = ("element", "position")
+
+    def __init__(self, element, position):
+        if not isinstance(position, bytes):
+            raise TypeError(f"a position is bytes, not a {type(position).__name__}")
+        if len(position) > 64:
+            raise ValueError(f"a position has at most 64 bytes, not {len(position)}")
+        self.element = element
+        self.position = position
+
+
 def rng():
     """The numpy.random.Generator of the element that a function given to `Dataset.map(…, python=True)` is called for.
 

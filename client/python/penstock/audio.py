@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from penstock import _trace
+from penstock._tracing import _language
 
 __all__ = ["decode_wav"]
 
@@ -28,5 +28,5 @@ def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
     """
     del name
     keywords = {"desired_channels": desired_channels, "desired_samples": desired_samples}
-    audio = _trace.call("decode_wav", (contents,), keywords, "penstock.audio.decode_wav")
-    return DecodeWav(audio, _trace.call("wav_sample_rate", (contents,), {}, "penstock.audio.decode_wav"))
+    audio = _language.call("decode_wav", (contents,), keywords, "penstock.audio.decode_wav")
+    return DecodeWav(audio, _language.call("wav_sample_rate", (contents,), {}, "penstock.audio.decode_wav"))

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from penstock._cardinality import INFINITE as INFINITE_CARDINALITY
-from penstock._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
-from penstock import _arguments
-from penstock._arguments import AUTOTUNE
+from penstock import _structure
+from penstock._dataset import _arguments
 from penstock._dataset import Dataset
-from penstock._readers import CsvDataset
-from penstock._ready_made import make_batched_features_dataset, make_csv_dataset
+from penstock._dataset._arguments import AUTOTUNE
+from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
+from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
+from penstock._dataset._readers import CsvDataset
+from penstock._dataset._ready_made import make_batched_features_dataset, make_csv_dataset
 
 __all__ = [
     "AUTOTUNE",
@@ -120,8 +121,6 @@ def map_and_batch(map_func, batch_size, num_parallel_batches=None, drop_remainde
 
 def from_list(elements, name=None):
     """A Dataset of the elements of a list: nests of one structure and of arrays of one shape."""
-    from penstock import _structure
-
     if not elements:
         raise ValueError("from_list takes at least one element")
     nests = [_structure.flatten(e, lambda v: not isinstance(v, (dict, tuple)), "an element of the list") for e in elements]

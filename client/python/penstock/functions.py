@@ -1,8 +1,8 @@
 """Every function of the expression language (docs/functions.md) under its own name, on traced values."""
 
-from penstock import _names
-from penstock._functions import lookup as _lookup
 from penstock._registry import FUNCTIONS as _FUNCTIONS
+from penstock._tracing import _names
+from penstock._tracing._functions import lookup as _lookup
 
 
 def __getattr__(name):

@@ -3,9 +3,9 @@
 What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
-from penstock import _names
-from penstock._functions import lookup as _lookup
-from penstock._images import (
+from penstock._tracing import _names
+from penstock._tracing._functions import lookup as _lookup
+from penstock._numpy._images import (
     crop_and_resize,
     extract_patches,
     grayscale_to_rgb,

@@ -6,10 +6,14 @@ import os
 
 import numpy as np
 
-from penstock import _dtypes, _textproto, _trace
+from penstock import _dtypes
 from penstock._example import serialize_example
-from penstock._functions import lookup as _lookup
-from penstock._stage import Stage, Trait, declare, user_line
+from penstock._running import _daemon
+from penstock._spec import _textproto
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Stage, Trait, declare
+from penstock._tracing import _language, _refusals, _trace
+from penstock._tracing._functions import lookup as _lookup
 from penstock._writer import TFRecordOptions, TFRecordWriter
 
 __all__ = [
@@ -270,8 +274,8 @@ def parse_single_example(serialized, features, example_names=None, name=None):
       A dict of traced values. Nothing else of the element is left beside them. Those of a VarLenFeature are lists inside of the
       function; handed on as they are they become SparseTensors.
     """
-    if not isinstance(serialized, _trace.Tensor):
-        raise _trace.TraceError(
+    if not isinstance(serialized, _trace.StandIn):
+        raise _refusals.TraceError(
             "penstock.io.parse_single_example works on traced values",
             "call it inside a function given to map, or use Dataset.parse_example",
         )
@@ -292,8 +296,8 @@ def sequence_example_stage(context_features, sequence_features, name=None, line=
 
 
 def _parse_sequences(serialized, context_features, sequence_features, name, batched):
-    if not isinstance(serialized, _trace.Tensor):
-        raise _trace.TraceError(
+    if not isinstance(serialized, _trace.StandIn):
+        raise _refusals.TraceError(
             "penstock.io.parse_sequence_example works on traced values", "call it inside a function given to map"
         )
     stage = sequence_example_stage(context_features, sequence_features, name, user_line())
@@ -339,7 +343,7 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
       fixed_length: bytes, a multiple of the type's: longer strings are cut, shorter ones filled up with zeros.
     """
     dtype = _dtypes.as_dtype(out_type).name
-    return _trace.call("decode_raw", (input_bytes, dtype, bool(little_endian), fixed_length), {}, "penstock.io.decode_raw")
+    return _language.call("decode_raw", (input_bytes, dtype, bool(little_endian), fixed_length), {}, "penstock.io.decode_raw")
 
 
 def decode_and_crop_jpeg(
@@ -367,28 +371,28 @@ def decode_and_crop_jpeg(
         "acceptable_fraction": acceptable_fraction,
         "crop_window": crop_window,
     }
-    return _trace.call("decode_jpeg", (contents,), arguments, "penstock.io.decode_and_crop_jpeg")
+    return _language.call("decode_jpeg", (contents,), arguments, "penstock.io.decode_and_crop_jpeg")
 
 
 def extract_jpeg_shape(contents, output_type=np.int32, name=None):
     """The shape of a JPEG file's image, [height, width, channels], from its header alone, as tf.io.extract_jpeg_shape."""
-    shape = _trace.call("image_shape", (contents,), {}, "penstock.io.extract_jpeg_shape")
+    shape = _language.call("image_shape", (contents,), {}, "penstock.io.extract_jpeg_shape")
     return shape.astype(output_type)
 
 
 def decode_compressed(bytes, compression_type="", name=None):
     """What a traced string holds that is compressed by "GZIP" or "ZLIB", as tf.io.decode_compressed."""
-    return _trace.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
+    return _language.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
 
 
 def decode_base64(input, name=None):
     """The bytes that a traced text in base64 stands for, as tf.io.decode_base64; in the alphabet with + and / too."""
-    return _trace.call("decode_base64", (input,), {}, "penstock.io.decode_base64")
+    return _language.call("decode_base64", (input,), {}, "penstock.io.decode_base64")
 
 
 def encode_base64(input, pad=False, name=None):
     """A traced string's bytes as a text in base64, with - and _, as tf.io.encode_base64."""
-    return _trace.call("encode_base64", (input, bool(pad)), {}, "penstock.io.encode_base64")
+    return _language.call("encode_base64", (input, bool(pad)), {}, "penstock.io.encode_base64")
 
 
 def read_file(filename, name=None):
@@ -398,14 +402,12 @@ def read_file(filename, name=None):
     are made. (In a daemon that others have started, from that one's, unless this process has changed its folder.) Files are read when their
     element is computed, each time anew.
     """
-    from penstock import _daemon
-
     folder = _daemon.moved_to()
-    if folder is not None and isinstance(filename, _trace.Tensor):
+    if folder is not None and isinstance(filename, _trace.StandIn):
         # Where this process has not moved the daemon is in the same folder, and a spec that does not name it is the same anywhere.
         before = os.path.join(folder, "").replace("\\", "\\\\") + "\\0"
-        filename = _trace.call("regex_replace", (filename, "^[^/]", before), {}, "penstock.io.read_file")
-    return _trace.call("read_file", (filename,), {}, "penstock.io.read_file")
+        filename = _language.call("regex_replace", (filename, "^[^/]", before), {}, "penstock.io.read_file")
+    return _language.call("read_file", (filename,), {}, "penstock.io.read_file")
 
 
 def parse_tensor(serialized, out_type, name=None, *, shape=()):
@@ -417,12 +419,12 @@ def parse_tensor(serialized, out_type, name=None, *, shape=()):
     """
     sizes = [-1 if size is None else int(size) for size in shape]
     dtype = _dtypes.as_dtype(out_type).name
-    return _trace.call("parse_tensor", (serialized, dtype, sizes or None), {}, "penstock.io.parse_tensor")
+    return _language.call("parse_tensor", (serialized, dtype, sizes or None), {}, "penstock.io.parse_tensor")
 
 
 def string_to_number(input, out_type=np.float32, name=None):
     """The number that a traced string is, as tf.strings.to_number."""
-    return _trace.call("string_to_number", (input, _dtypes.as_dtype(out_type).name), {}, "penstock.io.string_to_number")
+    return _language.call("string_to_number", (input, _dtypes.as_dtype(out_type).name), {}, "penstock.io.string_to_number")
 
 
 def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
@@ -451,7 +453,7 @@ def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, 
     for column, default in zip(columns, record_defaults):
         dtype, text = _csv_default(default)
         arguments = (records, num_columns, column, dtype, text)
-        values.append(_trace.call("decode_csv", arguments, dict(keywords), "penstock.io.decode_csv"))
+        values.append(_language.call("decode_csv", arguments, dict(keywords), "penstock.io.decode_csv"))
     return values
 
 

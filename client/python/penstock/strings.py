@@ -5,8 +5,8 @@ Comparisons, `+`, and NumPy's functions that choose, join, sort and rearrange wo
 
 import numpy as np
 
-from penstock import _trace
-from penstock._axes import counted_from_last, sizes_of, to_integer
+from penstock._numpy._axes import counted_from_last, sizes_of, to_integer
+from penstock._tracing import _constants, _language, _refusals
 from penstock.io import string_to_number as to_number
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def _call(name, *args, **kwargs):
-    return _trace.call(name, args, kwargs, "penstock.strings." + name.removeprefix("string_"))
+    return _language.call(name, args, kwargs, "penstock.strings." + name.removeprefix("string_"))
 
 
 def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None):
@@ -100,7 +100,7 @@ def join(inputs, separator="", name=None):
     """The strings of a list one behind another, as tf.strings.join: traced ones and constants."""
     inputs = list(inputs)
     if not inputs:
-        raise _trace.TraceError("penstock.strings.join of nothing", "it takes a list of strings")
+        raise _refusals.TraceError("penstock.strings.join of nothing", "it takes a list of strings")
     # Constants side by side are one, since a call needs a traced string.
     parts = []
     for value in inputs:
@@ -123,13 +123,13 @@ def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None
       pad_values: a text that stands at both ends, or a pair of one for each; so often as padding_width says, by default ngram_width - 1 times,
         and never more often.
     """
-    from penstock._products import broadcast_to
+    from penstock._numpy._products import broadcast_to
 
     shown = "penstock.strings.ngrams"
     widths = [to_integer(width, f"{shown} of the width") for width in (ngram_width if isinstance(ngram_width, (tuple, list)) else [ngram_width])]
     most = max(widths) if padding_width is None else to_integer(padding_width, f"{shown} with the padding_width")
     if not widths or min(widths) < 1 or most < 1:
-        raise _trace.TraceError(f"{shown} with ngram_width={ngram_width!r}, padding_width={padding_width!r}", "widths of at least 1")
+        raise _refusals.TraceError(f"{shown} with ngram_width={ngram_width!r}, padding_width={padding_width!r}", "widths of at least 1")
     left, right = (pad_values, pad_values) if isinstance(pad_values, (str, bytes)) or pad_values is None else pad_values
     found = []
     for width in widths:
@@ -199,7 +199,7 @@ def lookup(input, vocabulary, default=None):
       default: the number of every other text; None makes it an error of its record.
     """
     words = [_text(word) for word in (vocabulary.tolist() if hasattr(vocabulary, "tolist") else vocabulary)]
-    return _call("string_lookup", input, vocabulary=_trace.vocabulary(words), **({} if default is None else {"default": int(default)}))
+    return _call("string_lookup", input, vocabulary=_constants.vocabulary(words), **({} if default is None else {"default": int(default)}))
 
 
 def _text(value):
@@ -208,9 +208,9 @@ def _text(value):
 
 def _refuse_all_but_utf8(encoding):
     if encoding.upper().replace("_", "-") not in ("UTF-8", "UTF8"):
-        raise _trace.TraceError(f"input_encoding={encoding!r}", "texts are UTF-8 here")
+        raise _refusals.TraceError(f"input_encoding={encoding!r}", "texts are UTF-8 here")
 
 
 def _refuse_encoding(encoding):
     if encoding:
-        raise _trace.TraceError(f"encoding={encoding!r}", "only letters of ASCII have another case here")
+        raise _refusals.TraceError(f"encoding={encoding!r}", "only letters of ASCII have another case here")

@@ -19,7 +19,7 @@ import penstock
 from penstock._epochs import EpochLoader
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
-from penstock._trace import listed
+from penstock._tracing._refusals import listed
 
 __all__ = ["dataset"]
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <deque>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/keep/kept_errands.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/keep/kept_parts.h"
-#include "server/engine/tasks/errands.h"
 
 namespace penstock {
 namespace {
@@ -25,71 +24,6 @@ constexpr uint64_t kWorthwhile = 16;
 // Passes between two attempts to write where there was no room, at most.
 constexpr uint64_t kMaxPatience = 64;
 
-// Elements that a worker writes, which is mostly a copy into the page cache.
-class Block final : public Errand {
- public:
-  Block(std::shared_ptr<ElementFileWriter> writer, RecordStore& store, int stage)
-      : Errand(CallKind::kWrite, stage),
-        first(writer->elements()),
-        writer_(std::move(writer)),
-        store_(store) {}
-
-  void Begin(Completion end) override {
-    absl::Status status = writer_->Write(first, absl::MakeSpan(places), data);
-    store_.Release(records);
-    records.clear();
-    // The last one that has the writer gives up its file, unless that was ended.
-    writer_.reset();
-    end.End(std::move(status));
-  }
-
-  const uint64_t first;
-  uint64_t bytes = 0;
-  RecordList records;
-  std::vector<ElementFile::Element> places;
-  std::vector<const uint8_t*> data;
-
- private:
-  std::shared_ptr<ElementFileWriter> writer_;
-  RecordStore& store_;
-};
-
-// The end of a file, which is mostly waited for: until all of it is durable.
-class Ending final : public Errand {
- public:
-  Ending(std::shared_ptr<ElementFileWriter> writer, std::shared_ptr<const FileCache> cache,
-         uint64_t elements, bool whole, Errands& errands, int stage)
-      : Errand(CallKind::kSync, stage),
-        writer_(std::move(writer)),
-        cache_(std::move(cache)),
-        elements_(elements),
-        whole_(whole),
-        errands_(errands) {}
-
-  void Begin(Completion end) override {
-    errands_.Do([this, end = std::move(end)]() mutable {
-      absl::Status status = writer_->Finish(elements_, whole_);
-      if (status.ok()) {
-        absl::StatusOr<std::shared_ptr<const ElementFile>> mapped =
-            ElementFile::Map(writer_->path());
-        status = mapped.status();
-        if (mapped.ok()) file = *std::move(mapped);
-      }
-      writer_.reset();
-      end.End(std::move(status));
-    });
-  }
-
-  std::shared_ptr<const ElementFile> file;  // where it has ended well
-
- private:
-  std::shared_ptr<ElementFileWriter> writer_;
-  const std::shared_ptr<const FileCache> cache_;  // whose disk the writer uses
-  const uint64_t elements_;
-  const bool whole_;
-  Errands& errands_;
-};
-
 class FileKept final : public KeptElements {
  public:
   FileKept(FrontContext& context, std::shared_ptr<const FileCache> cache, const ElementCells& cells,
@@ -98,35 +32,49 @@ class FileKept final : public KeptElements {
         cache_(std::move(cache)),
         stage_(stage),
         unwritten_(unwritten),
-        parts_(*cache_, cells) {}
+        parts_(context, cache_, cells, stage) {}
 
-  void BeginPass() override {
-    tried_ = false;
-    if (writer_ != nullptr || !cache_->reads() || parts_.whole()) return;
-    if (passes_to_wait_ > 0) --passes_to_wait_;
-    parts_.TakeWhatIsThere();
+  bool BeginPass() override {
+    if (looking_ == nullptr) {
+      tried_ = false;
+      const bool is_writing = writer_ != nullptr || starting_ != nullptr;
+      if (is_writing || !cache_->reads() || parts_.whole()) return true;
+      if (passes_to_wait_ > 0) --passes_to_wait_;
+      looking_ =
+          std::make_unique<KeptLook>(cache_, Behind(), /*asks_room=*/passes_to_wait_ == 0, stage_);
+      looking_->Start(context_.errands);
+    }
+    if (!looking_->done()) return false;
+    const std::unique_ptr<KeptLook> look = std::move(looking_);
+    parts_.Take(std::move(look->found));
     if (const std::string notice = parts_.TakeNotice(); !notice.empty())
       context_.files.Tell(notice);
-    has_room_ = passes_to_wait_ == 0 && (parts_.size() == 0 || HasRoomToGrow());
+    has_room_ = passes_to_wait_ == 0 && IsWorthwhile(look->room);
     ShowParts();
+    return true;
   }
 
-  bool IsReady() override {
+  bool IsReady(uint64_t ordinal) override {
     GoOn();
-    return ending_ == nullptr && in_flight_.size() < kBlocksInFlight;
+    if (ending_ != nullptr || in_flight_.size() >= kBlocksInFlight) return false;
+    // What is to be written has a file first.
+    if (writer_ == nullptr && Wants(ordinal)) Begin();
+    return starting_ == nullptr;
   }
 
   bool Has(uint64_t ordinal) const override { return ordinal < parts_.size(); }
 
-  bool Deal(uint64_t ordinal, RecordList& out) override {
+  Pulled Deal(uint64_t ordinal, RecordList& out) override {
     ElementFile::Element element;
     const uint8_t* data = nullptr;
-    if (!parts_.Find(ordinal, &element, &data)) {
+    const KeptParts::Found found = parts_.Find(ordinal, &element, &data);
+    if (found == KeptParts::Found::kWaits) return Pulled::kBlocked;
+    if (found == KeptParts::Found::kGone) {
       // What goes on behind a file that is no more there has no use either.
       if (writer_ != nullptr) Fill();
       has_room_ = true;
       ShowParts();
-      return false;
+      return Pulled::kEnd;
     }
     RecordRef& reference = out.emplace_back();
     reference.data = data;
@@ -136,24 +84,23 @@ class FileKept final : public KeptElements {
     reference.epoch = element.epoch;
     reference.in_map = 1;
     if (KeptGauge* const gauge = Gauge()) gauge->Hit();
-    return true;
+    return Pulled::kSome;
   }
 
   bool Wants(uint64_t ordinal) const override {
     if (parts_.whole() || full_ || done_ || ordinal != next()) return false;
-    return writer_ != nullptr || MayBegin();
+    return writer_ != nullptr || starting_ != nullptr || MayBegin();
   }
 
   void Keep(uint64_t ordinal, const RecordRef& element) override {
-    if (parts_.whole() || full_ || done_ || ordinal != next()) return;
-    if (writer_ == nullptr && (!MayBegin() || !Begin())) return;
-    if (!HasRoom(element.length)) {
+    if (writer_ == nullptr || full_ || done_ || ordinal != next()) return;
+    if (writer_->BytesWith(element.length) > room_) {
       Fill();
       return;
     }
     context_.store.Share({&element, 1});
     if (block_ == nullptr) {
-      block_ = std::make_unique<Block>(writer_, context_.store, stage_);
+      block_ = std::make_unique<KeptBlock>(writer_, context_.store, stage_);
     }
     ElementFile::Element place;
     place.offset = element.offset;
@@ -181,8 +128,8 @@ class FileKept final : public KeptElements {
 
   Pulled End(uint64_t length) override {
     // There is no element to begin with, or the last one is there and nobody knew that it is the last.
-    if (writer_ == nullptr && length == parts_.size() && !parts_.whole() && !done_ && MayBegin())
-      Begin();
+    if (writer_ == nullptr && Wants(length)) Begin();
+    if (starting_ != nullptr && !TakeStarted()) return Pulled::kBlocked;
     if (writer_ != nullptr && !full_ && next() == length) {
       Flush();
       ended_ = true;
@@ -235,51 +182,49 @@ class FileKept final : public KeptElements {
     return writer_ == nullptr ? parts_.size() : writer_->first() + writer_->elements();
   }
 
-  // Whether it may be worth the work to go on behind what is there.
-  bool HasRoomToGrow() const {
-    if (parts_.full()) return false;
-    return cache_->Room(parts_.bytes(), 0) > parts_.bytes() / kWorthwhile;
+  // Whether it is worth the work to go on behind what is there, if anything is, in so much room.
+  bool IsWorthwhile(uint64_t room) const {
+    if (parts_.size() == 0) return true;
+    return !parts_.full() && room > parts_.bytes() / kWorthwhile;
   }
+
+  KeptBehind Behind() const { return {parts_.size(), parts_.bytes(), parts_.parts_left()}; }
 
   // A front that only looks for a place (OrderWalk) has no errands done, and writes nothing.
   bool MayBegin() const {
     return context_.errands != nullptr && !tried_ && !given_up_ && !done_ && has_room_;
   }
 
-  bool Begin() {
+  // Has a file begun for the next element, unless that is under way.
+  void Begin() {
+    if (starting_ != nullptr) return;
     tried_ = true;
-    const uint64_t first = parts_.size();
-    absl::StatusOr<std::unique_ptr<ElementFileWriter>> writer =
-        cache_->Write(first, parts_.bytes());
-    if (!writer.ok()) {
+    starting_ = std::make_unique<KeptStart>(cache_, Behind(), stage_);
+    started_behind_ = parts_.size();
+    starting_->Start(context_.errands);
+    TakeStarted();
+  }
+
+  // False while it is under way.
+  bool TakeStarted() {
+    if (!starting_->done()) return false;
+    const std::unique_ptr<KeptStart> start = std::move(starting_);
+    if (!start->status().ok()) {
       // Another writer's file may be there in the next pass.
-      if (!absl::IsUnavailable(writer.status()) || unwritten_ == Unwritten::kFails)
-        GiveUp(writer.status());
-      return false;
+      if (!absl::IsUnavailable(start->status()) || unwritten_ == Unwritten::kFails)
+        GiveUp(start->status());
+      return true;
     }
-    if (cache_->reads()) {
-      // Whoever had the lock before may have finished in the meantime. What this pass goes on with is no matter then.
-      if (parts_.TakeWhatIsThere()) {
-        ShowParts();
-        return false;
-      }
-      cache_->RemoveBehind(first);
-    }
-    writer_ = *std::move(writer);
-    room_ = cache_->Room(parts_.bytes(), 0);
+    // What this pass goes on with is no matter where another one's files have come.
+    if (parts_.Take(std::move(start->found))) ShowParts();
+    if (start->writer == nullptr || started_behind_ != parts_.size() || done_) return true;
+    writer_ = std::move(start->writer);
+    room_ = start->room;
     looked_at_ = 0;
     sound_ = UINT64_MAX;
     failure_ = absl::OkStatus();
     block_bytes_ = kFirstBlockBytes;
     return true;
-  }
-
-  bool HasRoom(uint32_t length) {
-    if (writer_->bytes() - looked_at_ >= kLookBytes) {
-      looked_at_ = writer_->bytes();
-      room_ = cache_->Room(parts_.bytes(), looked_at_);
-    }
-    return writer_->BytesWith(length) <= room_;
   }
 
   // The file takes no more.
@@ -290,6 +235,10 @@ class FileKept final : public KeptElements {
 
   void Flush() {
     if (block_ == nullptr) return;
+    if (writer_->bytes() - looked_at_ >= kLookBytes) {
+      looked_at_ = writer_->bytes();
+      block_->AskRoom(cache_, parts_.bytes(), looked_at_);
+    }
     in_flight_.push_back(std::move(block_));
     block_bytes_ = std::min(2 * block_bytes_, kBlockBytes);
     context_.errands->Push(in_flight_.back().get());
@@ -297,9 +246,11 @@ class FileKept final : public KeptElements {
 
   // Takes back what the workers have done.
   void GoOn() {
+    if (starting_ != nullptr) TakeStarted();
     while (!in_flight_.empty() && in_flight_.front()->done()) {
-      const Block& block = *in_flight_.front();
+      const KeptBlock& block = *in_flight_.front();
       const absl::Status& status = block.status();
+      room_ = block.room.value_or(room_);
       if (status.ok() && writer_ != nullptr) writer_->Place(block.first, block.places);
       if (!status.ok() && block.first < sound_) {
         sound_ = block.first;
@@ -324,14 +275,14 @@ class FileKept final : public KeptElements {
                                                " bytes (", cache_->folder(), ")")));
       return;
     }
-    ending_ = std::make_unique<Ending>(writer_, cache_, sound_, !full_, *context_.errands, stage_);
-    context_.errands->Push(ending_.get());
+    ending_ = std::make_unique<KeptEnd>(writer_, cache_, sound_, !full_, stage_);
+    ending_->Start(context_.errands);
   }
 
   void TakeEnding() {
     const bool disk_was_full = !failure_.ok();
     const bool fell_short = full_;
-    std::unique_ptr<Ending> ending = std::move(ending_);
+    const std::unique_ptr<KeptEnd> ending = std::move(ending_);
     if (!ending->status().ok()) {
       GiveUp(ending->status());
       return;
@@ -378,13 +329,18 @@ class FileKept final : public KeptElements {
   const int stage_;
   const Unwritten unwritten_;
 
+
   KeptParts parts_;
 
+  std::unique_ptr<KeptLook> looking_;
+  std::unique_ptr<KeptStart> starting_;
+  uint64_t started_behind_ = 0;  // of the parts' elements, those that were there then
+
   std::shared_ptr<ElementFileWriter> writer_;
-  std::unique_ptr<Block> block_;  // is being filled
+  std::unique_ptr<KeptBlock> block_;  // is being filled
   uint64_t block_bytes_ = kFirstBlockBytes;
-  std::deque<std::unique_ptr<Block>> in_flight_;
-  std::unique_ptr<Ending> ending_;
+  std::deque<std::unique_ptr<KeptBlock>> in_flight_;
+  std::unique_ptr<KeptEnd> ending_;
   uint64_t room_ = 0;       // bytes that the file may have
   uint64_t looked_at_ = 0;  // its bytes when that was found
   uint64_t sound_ =

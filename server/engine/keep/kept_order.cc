@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/engine/tasks/errands.h"
+
 namespace penstock {
 namespace {
 
@@ -13,17 +15,21 @@ class KeptOrder final : public OrderOp {
       : context_(context), kept_(std::move(kept)), input_(std::move(input)) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    BeginPass();
+    if (!BeginPass()) return Pulled::kBlocked;
     while (*pulled < count) {
       if (!IsSound()) return Pulled::kFailed;
       if (next_ >= length_) return Ended();
-      if (kept_->Has(next_) && kept_->Deal(next_, out)) {
-        ++next_;
-        ++*pulled;
-        continue;
+      if (kept_->Has(next_)) {
+        const Pulled dealt = kept_->Deal(next_, out);
+        if (dealt == Pulled::kBlocked) return dealt;
+        if (dealt == Pulled::kSome) {
+          ++next_;
+          ++*pulled;
+          continue;
+        }
       }
       if (IsBehindKept()) continue;
-      if (!kept_->IsReady()) return Pulled::kBlocked;
+      if (!kept_->IsReady(next_)) return Pulled::kBlocked;
       const Pulled result = FromInput(count - *pulled, out, pulled);
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
     }
@@ -31,7 +37,7 @@ class KeptOrder final : public OrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
-    BeginPass();
+    if (!BeginPass()) return Pulled::kBlocked;
     while (*skipped < count) {
       if (!IsSound()) return Pulled::kFailed;
       if (next_ >= length_) return Ended();
@@ -43,7 +49,7 @@ class KeptOrder final : public OrderOp {
       if (IsBehindKept()) continue;
       // Behind a call that was blocked, that call goes on.
       if (unfinished_ == Call::kPull || (unfinished_ != Call::kSkip && kept_->Wants(next_))) {
-        if (!kept_->IsReady()) return Pulled::kBlocked;
+        if (!kept_->IsReady(next_)) return Pulled::kBlocked;
         skipped_.clear();
         const Pulled result =
             FromInput(std::min<uint64_t>(count - *skipped, kSkippedAtOnce), skipped_, skipped);
@@ -85,8 +91,9 @@ class KeptOrder final : public OrderOp {
   }
   std::optional<uint64_t> Count() override {
     if (const std::optional<uint64_t> count = input_->Count()) return count;
-    BeginPass();
-    return kept_->Count();
+    if (BeginPass()) return kept_->Count();
+    context_.errands->NoteCountWait();
+    return std::nullopt;
   }
   uint32_t width() const override { return 1; }
   absl::Status status() const override { return status_; }
@@ -95,8 +102,10 @@ class KeptOrder final : public OrderOp {
   enum class Call { kNone, kPull, kSkip, kFailed };  // of the input, that has not been finished
   static constexpr uint64_t kSkippedAtOnce = 1024;
 
-  void BeginPass() {
-    if (!std::exchange(has_begun_, true)) kept_->BeginPass();
+  // False while it is not known yet what is kept.
+  bool BeginPass() {
+    if (!has_begun_) has_begun_ = kept_->BeginPass();
+    return has_begun_;
   }
 
   bool IsSound() {

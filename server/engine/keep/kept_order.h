@@ -17,14 +17,16 @@ class KeptElements {
  public:
   virtual ~KeptElements() = default;
 
-  // Before the first call of a pass.
-  virtual void BeginPass() {}
-  // Whether Keep() may be called now. Where it may not, a task is under way whose end makes the front be asked again.
-  virtual bool IsReady() { return true; }
+  // Before the first other call of a pass, until it returns true: whether it is known what is kept. Where it is not, an errand is under way
+  // whose end makes the front be asked again.
+  virtual bool BeginPass() { return true; }
+  // Whether Keep() may be called now, from this element on. Where it may not, the same.
+  virtual bool IsReady(uint64_t /*ordinal*/) { return true; }
   // Whether this element is kept.
   virtual bool Has(uint64_t ordinal) const = 0;
-  // Appends the kept element, with an owner more; false where it was found to be kept no more. REQUIRES: Has(ordinal).
-  virtual bool Deal(uint64_t ordinal, RecordList& out) = 0;
+  // kSome: has appended the kept element, with an owner more. kEnd: it was found to be kept no more. kBlocked: that is not known yet, and an
+  // errand is under way as above. REQUIRES: Has(ordinal).
+  virtual Pulled Deal(uint64_t ordinal, RecordList& out) = 0;
   // Whether it waits for this element: then it is not left out but computed.
   virtual bool Wants(uint64_t) const { return false; }
   // An element has come from the input; it may be kept.

@@ -1,22 +1,22 @@
 #include "server/engine/keep/kept_parts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace penstock {
 
-bool KeptParts::TakeWhatIsThere() {
+bool KeptParts::Take(FoundParts found) {
+  if (!found.notice.empty()) notice_ = std::move(found.notice);
   const uint64_t before = parts_.size();
-  while (!whole() && !full()) {
-    absl::StatusOr<std::shared_ptr<const ElementFile>> file = cache_.Open(size_);
-    if (absl::IsFailedPrecondition(file.status())) notice_ = std::string(file.status().message());
-    if (!file.ok()) break;
-    Add(*std::move(file), /*trusted=*/false);
+  for (std::shared_ptr<const ElementFile>& file : found.files) {
+    if (file->first() != size_ || parts_left() == 0) break;
+    Add(std::move(file), /*trusted=*/false);
   }
   return parts_.size() > before;
 }
 
 void KeptParts::Take(std::shared_ptr<const ElementFile> file) {
-  if (file->first() == size_ && !whole() && !full()) Add(std::move(file), /*trusted=*/true);
+  if (file->first() == size_ && parts_left() > 0) Add(std::move(file), /*trusted=*/true);
 }
 
 void KeptParts::Add(std::shared_ptr<const ElementFile> file, bool trusted) {
@@ -29,21 +29,61 @@ void KeptParts::Add(std::shared_ptr<const ElementFile> file, bool trusted) {
   parts_.push_back(std::move(part));
 }
 
-bool KeptParts::Find(uint64_t ordinal, ElementFile::Element* element, const uint8_t** data) {
-  // Elements are asked for in their order, but for the beginning of a pass.
+KeptParts::Part& KeptParts::PartOf(uint64_t ordinal) {
   if (ordinal < parts_[last_].file->first()) last_ = 0;
   while (ordinal - parts_[last_].file->first() >= parts_[last_].file->size()) ++last_;
-  Part& part = parts_[last_];
+  return parts_[last_];
+}
+
+bool KeptParts::IsUnknown(uint64_t ordinal) {
+  const Part& part = PartOf(ordinal);
   const uint64_t index = ordinal - part.file->first();
+  return !part.trusted && !part.verified[index] && index != part.damaged;
+}
+
+KeptParts::Found KeptParts::Find(uint64_t ordinal, ElementFile::Element* element,
+                                 const uint8_t** data) {
+  if (IsUnknown(ordinal) && !Check(ordinal)) return Found::kWaits;
+  const Part& part = PartOf(ordinal);
+  const uint64_t index = ordinal - part.file->first();
+  if (index == part.damaged) {
+    RemoveFrom(last_);
+    return Found::kGone;
+  }
   *element = part.file->element(index);
   *data = part.file->data() + element->at;
-  if (part.trusted || part.verified[index]) return true;
-  if (!ElementHolds(*data - kElementFrameBytes, *data, element->length) ||
-      !cells_.IsCell(*data, element->length)) {
-    RemoveFrom(last_);
-    return false;
+  return Found::kSound;
+}
+
+bool KeptParts::Check(uint64_t ordinal) {
+  if (checking_ != nullptr && !TakeChecked()) return false;
+  if (IsUnknown(ordinal)) {
+    StartCheck(ordinal);
+    if (!TakeChecked()) return false;
   }
-  part.verified[index] = true;
+  if (checked_until_ < size_ && IsUnknown(checked_until_)) StartCheck(checked_until_);
+  return true;
+}
+
+void KeptParts::StartCheck(uint64_t ordinal) {
+  const Part& part = PartOf(ordinal);
+  checking_ =
+      std::make_unique<KeptCheck>(cache_, cells_, part.file, ordinal - part.file->first(), stage_);
+  checking_->Start(context_.errands);
+}
+
+bool KeptParts::TakeChecked() {
+  if (!checking_->done()) return false;
+  const std::unique_ptr<KeptCheck> check = std::move(checking_);
+  const uint64_t until = check->first + check->num_sound;
+  for (Part& part : parts_) {
+    // It may have been taken away meanwhile.
+    if (part.file != check->file) continue;
+    std::fill_n(part.verified.begin() + static_cast<ptrdiff_t>(check->first), check->num_sound,
+                true);
+    if (check->is_damaged) part.damaged = until;
+  }
+  checked_until_ = check->file->first() + until;
   return true;
 }
 
@@ -52,7 +92,7 @@ void KeptParts::RemoveFrom(size_t part) {
   while (parts_.size() > part) {
     std::shared_ptr<const ElementFile> file = std::move(parts_.back().file);
     parts_.pop_back();
-    cache_.Remove(*file);
+    cache_->Remove(*file);
     size_ -= file->size();
     bytes_ -= file->file_bytes();
     removed_.push_back(std::move(file));

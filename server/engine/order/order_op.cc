@@ -2,12 +2,23 @@
 
 #include <algorithm>
 
+#include "server/engine/tasks/errands.h"
+
 namespace penstock {
+namespace {
+
+// How often an op could not tell its count yet.
+uint64_t NumWaits(const FrontContext& context) {
+  const uint64_t others = context.errands == nullptr ? 0 : context.errands->num_count_waits();
+  return context.files.num_index_waits() + others;
+}
+
+}  // namespace
 
 bool CountNow(OrderOp& op, const FrontContext& context, std::optional<uint64_t>* count) {
-  const uint64_t waits = context.files.num_index_waits();
+  const uint64_t waits = NumWaits(context);
   *count = op.Count();
-  return *count || context.files.num_index_waits() == waits;
+  return *count || NumWaits(context) == waits;
 }
 
 Pulled SkipByPulling(OrderOp& op, const FrontContext& context, uint64_t count, uint64_t* skipped) {

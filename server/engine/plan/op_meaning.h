@@ -19,8 +19,6 @@ namespace penstock {
 
 class PlanImpl;
 
-;
-
 v1::Meanings MeaningsOf(const PlanImpl& plan);
 // As a cursor and a journal hold them.
 v1::Meanings InShort(const v1::Meanings& meanings);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/engine/plan/plan_builder.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/share/shareable_work.h"
 
@@ -16,9 +17,8 @@ constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(PlanBuilder builder) {
-  if (absl::Status status = builder.Build(); !status.ok()) return status;
-  std::shared_ptr<PlanImpl> plan(new PlanImpl(std::move(builder)));
+absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(BuiltPlan built) {
+  std::shared_ptr<PlanImpl> plan(new PlanImpl(std::move(built)));
   absl::Status status = plan->Finish();
   if (!status.ok()) return status;
   return plan;
@@ -35,16 +35,16 @@ WorkToShare PlanImpl::WorkOf(std::shared_ptr<const Plan> plan) {
 }
 
 absl::Status PlanImpl::Finish() {
-  const Dataset& dataset = built_.dataset_;
-  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stage_names_);
+  const Dataset& dataset = built_.dataset;
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stages.names());
   if (!program.ok()) {
     return absl::Status(program.status().code(),
-                        absl::StrCat("stage ", built_.stage_names_.back(),
+                        absl::StrCat("stage ", built_.stages.names().back(),
                                      ": the pipeline's output ", program.status().message()));
   }
   program_ = *std::move(program);
-  num_shareable_ = NumberShareable(*built_.dataset_.work);
-  const int64_t asked = built_.spec_.ring().slot_bytes();
+  num_shareable_ = NumberShareable(*built_.dataset.work);
+  const int64_t asked = built_.stages.spec().ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("ring.slot_bytes: expected 0 to ", kMaxSlotBytes, ", found ", asked));
@@ -123,13 +123,14 @@ std::string PlanImpl::Explain() const {
   if (variable_bytes_ > 0)
     absl::StrAppend(&text, " and up to ", variable_bytes_, " of variable size");
   absl::StrAppend(&text, "\n");
-  for (const std::string& notice : built_.notices_) absl::StrAppend(&text, "note: ", notice, "\n");
+  for (const std::string& notice : built_.stages.notices())
+    absl::StrAppend(&text, "note: ", notice, "\n");
   return text;
 }
 
 std::vector<Plan::NeededIndex> PlanImpl::NeededIndices() const {
   std::vector<NeededIndex> needed;
-  for (const IndexedFiles& indexed : built_.needed_indices_) {
+  for (const IndexedFiles& indexed : built_.files.needed_indices()) {
     for (uint32_t i = 0; i < indexed.files.count; ++i)
       needed.push_back({manifest()[indexed.files.first + i].path, indexed.on_damage});
   }
@@ -158,7 +159,9 @@ std::string PlanImpl::DescribeCursor() const {
 
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files) {
-  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(PlanBuilder(spec, files));
+  absl::StatusOr<BuiltPlan> built = PlanBuilder(spec, files).Build();
+  if (!built.ok()) return built.status();
+  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built));
   if (!plan.ok()) return plan.status();
   return std::shared_ptr<const Plan>(*std::move(plan));
 }

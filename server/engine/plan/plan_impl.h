@@ -6,46 +6,46 @@
 #include <vector>
 
 #include "server/engine/compute/batch_program.h"
+#include "server/engine/plan/built_plan.h"
 #include "server/engine/plan/plan.h"
-#include "server/engine/plan/plan_builder.h"
 #include "server/engine/share/shareable_work.h"
 
 namespace penstock {
 
 class PlanImpl final : public Plan {
  public:
-  static absl::StatusOr<std::shared_ptr<const PlanImpl>> Create(PlanBuilder builder);
+  static absl::StatusOr<std::shared_ptr<const PlanImpl>> Create(BuiltPlan built);
 
-  const v1::PipelineSpec& spec() const override { return built_.spec_; }
+  const v1::PipelineSpec& spec() const override { return built_.stages.spec(); }
   const Signature& element() const override { return program_.element(); }
   const std::vector<BatchTensor>& tensors() const override { return program_.tensors(); }
   uint32_t batch_rows() const override { return program_.batch_rows(); }
-  const std::string& structure() const override { return built_.dataset_.structure; }
+  const std::string& structure() const override { return built_.dataset.structure; }
   uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
   bool variable_grows() const override {
-    return variable_bytes_ > 0 && built_.spec_.ring().slot_bytes() == 0;
+    return variable_bytes_ > 0 && built_.stages.spec().ring().slot_bytes() == 0;
   }
   const std::string& FilePath(uint32_t file) const override { return manifest()[file].path; }
   std::vector<NeededIndex> NeededIndices() const override;
-  bool endless() const override { return built_.dataset_.endless; }
+  bool endless() const override { return built_.dataset.endless; }
   std::string Explain() const override;
   std::string DescribeCursor() const override;
 
   std::shared_ptr<void> KeepIndices() const override { return indices_.KeepAll(); }
 
-  FileSystem& files() const { return built_.files_; }
+  FileSystem& files() const { return built_.files.system(); }
   KnownIndices& indices() const { return indices_; }
-  const std::vector<FileRange>& sources() const { return built_.sources_; }
+  const std::vector<FileRange>& sources() const { return built_.files.sources(); }
   // The stage of each of the sources.
-  const std::vector<int>& source_stages() const { return built_.source_stages_; }
-  const Manifest& manifest() const { return *built_.manifest_; }
-  const std::vector<std::string>& stage_names() const { return built_.stage_names_; }
-  const std::vector<StageKind>& stage_kinds() const { return built_.stage_kinds_; }
+  const std::vector<int>& source_stages() const { return built_.files.source_stages(); }
+  const Manifest& manifest() const { return built_.files.manifest(); }
+  const std::vector<std::string>& stage_names() const { return built_.stages.names(); }
+  const std::vector<StageKind>& stage_kinds() const { return built_.stages.kinds(); }
   // The same of each stage's op.
-  const std::vector<OpMeaning>& meanings() const { return built_.meanings_; }
-  const OrderNode& order() const { return *built_.dataset_.order; }
-  const WorkNode& work() const { return *built_.dataset_.work; }
+  const std::vector<OpMeaning>& meanings() const { return built_.stages.meanings(); }
+  const OrderNode& order() const { return *built_.dataset.order; }
+  const WorkNode& work() const { return *built_.dataset.work; }
   const BatchProgram& program() const { return program_; }
   // What others may share of the work; it keeps `plan`, which must be one of MakePlan().
   static WorkToShare WorkOf(std::shared_ptr<const Plan> plan);
@@ -58,10 +58,10 @@ class PlanImpl final : public Plan {
   uint32_t grain_rows() const { return program_.grain_rows(); }
 
  private:
-  explicit PlanImpl(PlanBuilder builder) : built_(std::move(builder)) {}
+  explicit PlanImpl(BuiltPlan built) : built_(std::move(built)) {}
   absl::Status Finish();
 
-  PlanBuilder built_;
+  BuiltPlan built_;
   mutable KnownIndices indices_;  // has its own lock
   BatchProgram program_;
   uint64_t variable_bytes_ = 0;

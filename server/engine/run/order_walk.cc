@@ -1,7 +1,6 @@
 #include "server/engine/run/order_walk.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -13,6 +12,7 @@
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
+#include "server/engine/run/record_origins.h"
 #include "server/engine/section/section.h"
 #include "server/engine/stage/unbatch_rows.h"
 
@@ -29,7 +29,8 @@ class OrderWalk {
         clock_(static_cast<int>(plan_->stage_names().size())),
         section_runner_(store_, files_, clock_),
         evaluator_(files_, clock_),
-        front_(*plan_, files_, store_, reads_, sections_, damage_, stop_) {
+        front_(*plan_, files_, store_, reads_, sections_, damage_, stop_),
+        origins_(*plan_) {
     front_.set_clock(&clock_);
     section_runner_.set_element_rows(&element_rows_);
   }
@@ -61,7 +62,7 @@ class OrderWalk {
     ++next_;
     whole_.clear();
     if (!plan_->program().batched())
-      whole_ = OriginsOf(plan_->work(), {element(0), plan_->width()});
+      whole_ = origins_.Of(plan_->work(), {element(0), plan_->width()});
     return true;
   }
 
@@ -83,15 +84,15 @@ class OrderWalk {
   void FindPlaces(uint32_t row, std::vector<RecordRef>* places) const {
     places->clear();
     if (!is_whole_batch()) {
-      for (const Origin& origin : OriginsOf(plan_->work(), {element(row), plan_->width()}))
-        AddRecords(origin, places);
+      for (const Origin& origin : origins_.Of(plan_->work(), {element(row), plan_->width()}))
+        RecordOrigins::AddRecords(origin, places);
       return;
     }
     for (const Origin& origin : whole_) {
       if (origin.rows.empty()) {
         places->push_back(origin.record);
       } else if (row < origin.rows.size()) {
-        for (const Origin& of_row : origin.rows[row]) AddRecords(of_row, places);
+        for (const Origin& of_row : origin.rows[row]) RecordOrigins::AddRecords(of_row, places);
       }
     }
   }
@@ -117,120 +118,15 @@ class OrderWalk {
   FileTable& files() { return files_; }
 
  private:
-  // Where an element came from: one record, or a batch.
-  struct Origin {
-    RecordRef record;                       // where it is no batch
-    std::vector<std::vector<Origin>> rows;  // of a batch: the origins of each row
-    size_t length = 0;                      // of a batch: its rows, with those that fill it up
-  };
-  // Of an element that several sources feed: those of each that reads files.
-  using Origins = std::vector<Origin>;
-  // What one reference does not tell of the element that it stands for.
-  struct Known {
-    uint64_t path = 0;  // of the element
-    Origins origins;
-    uint64_t epoch = 0;  // of the element, before a later stage repeats it
-  };
-
-  static void AddRecords(const Origin& origin, std::vector<RecordRef>* records) {
-    if (origin.rows.empty()) records->push_back(origin.record);
-    for (const Origins& row : origin.rows) {
-      for (const Origin& of_row : row) AddRecords(of_row, records);
-    }
-  }
-
-  static void AddEpochs(uint64_t epochs, Origin* origin) {
-    origin->record.epoch += epochs;
-    for (Origins& row : origin->rows) {
-      for (Origin& of_row : row) AddEpochs(epochs, &of_row);
-    }
-  }
-
-  // The origins of an element's row `row` of `rows`. Where its batches have others, any record of theirs may be in it.
-  static Origins RowOf(const Origins& element, size_t row, size_t rows) {
-    Origins origins;
-    std::vector<RecordRef> records;
-    for (const Origin& origin : element) {
-      if (!origin.rows.empty() && origin.length == rows) {
-        if (row >= origin.rows.size()) continue;
-        origins.insert(origins.end(), origin.rows[row].begin(), origin.rows[row].end());
-      } else {
-        AddRecords(origin, &records);
-      }
-    }
-    for (const RecordRef& record : records) origins.emplace_back().record = record;
-    return origins;
-  }
-
-  // Of the element that `work` makes of these references.
-  Origins OriginsOf(const WorkNode& work, absl::Span<const RecordRef> references) const {
-    Origins origins;
-    for (const RecordRef& reference : references) {
-      if (const Known* const known = Find(reference)) {
-        for (Origin origin : known->origins) {
-          if (reference.epoch != known->epoch) AddEpochs(reference.epoch - known->epoch, &origin);
-          origins.push_back(std::move(origin));
-        }
-        continue;
-      }
-      if (reference.file >= plan_->manifest().size() ||
-          plan_->manifest()[reference.file].path.empty())
-        continue;
-      Origin& origin = origins.emplace_back();
-      origin.record = work.SourceOf(reference.file)->loader->Locate(reference);
-      origin.record.epoch = reference.epoch;
-    }
-    return origins;
-  }
-
-  const Known* Find(const RecordRef& reference) const {
-    if (!reference.in_cell()) return nullptr;
-    const auto found = known_.find(reference.data);
-    // Cells are used again, by others than sections too.
-    if (found == known_.end() || found->second.path != ElementCells::PackedPath(reference))
-      return nullptr;
-    return &found->second;
-  }
-
-  void Remember(const RecordRef& element, Origins origins) {
-    const bool is_told_by_reference =
-        origins.empty() ||
-        (origins.size() == 1 && origins[0].rows.empty() && origins[0].record.file == element.file &&
-         origins[0].record.offset == element.offset);
-    if (is_told_by_reference) return;
-    known_[element.data] = {ElementCells::PackedPath(element), std::move(origins), element.epoch};
-  }
+  using Origin = RecordOrigins::Origin;
 
   void RunSection(SectionTask* task) {
-    const Section& section = *task->section;
-    std::vector<Origins> rows;
-    for (size_t first = 0; first < task->records.size(); first += section.width) {
-      rows.push_back(OriginsOf(*section.work,
-                               absl::MakeConstSpan(task->records).subspan(first, section.width)));
-    }
+    std::vector<RecordOrigins::Origins> rows = origins_.OfInput(*task);
     element_rows_.clear();
     section_runner_.Run(task);
-    const RecordList& elements = task->elements;
-    // Where an older element was, there is none any more.
-    for (const RecordRef& element : elements) known_.erase(element.data);
-    if (section.batch != nullptr) {
-      if (elements.empty()) return;
-      Origin batch;
-      batch.length = section.batch->form().remainder == Remainder::kPad
-                         ? section.batch->batch_rows()
-                         : rows.size();
-      batch.rows = std::move(rows);
-      return Remember(elements.front(), {std::move(batch)});
-    }
-    size_t end = 0;
-    for (size_t first = 0; first < elements.size(); first = end) {
-      const uint32_t row = element_rows_[first];
-      while (end < elements.size() && element_rows_[end] == row) ++end;
-      for (size_t i = first; i < end; ++i) {
-        Remember(elements[i], section.split->makes_rows() ? RowOf(rows[row], i - first, end - first)
-                                                          : rows[row]);
-      }
-    }
+    // Rows that are handed on are known already.
+    if (task->section->hands_on_rows) return;
+    origins_.Remember(*task, std::move(rows), element_rows_);
   }
 
   bool WorkOnce() {
@@ -268,9 +164,9 @@ class OrderWalk {
   Front front_;
   Step step_;
   uint64_t next_ = 0;
-  Origins whole_;                                    // of a step that is no batch of elements
-  std::unordered_map<const uint8_t*, Known> known_;  // by the element's cell
-  std::vector<uint32_t> element_rows_;               // of the section's task that is being done
+  RecordOrigins origins_;
+  RecordOrigins::Origins whole_;        // of a step that is no batch of elements
+  std::vector<uint32_t> element_rows_;  // of the section's task that is being done
 };
 
 // Goes to a row that must be there.

@@ -9,9 +9,37 @@
 #include "server/engine/compute/row_evaluator.h"
 #include "server/engine/order/file_pull.h"
 #include "server/engine/read/record_loader.h"
+#include "server/engine/tasks/errands.h"
 
 namespace penstock {
 namespace {
+
+// Records of consecutive numbers, from `begin` to `end`.
+struct RecordRun {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// Tells the files' system what will be read, for which it opens the files.
+class Announcement final : public SlowErrand {
+ public:
+  Announcement(std::shared_ptr<const GlobalRecords> records, FileTable& files,
+               std::vector<RecordRun> runs, int stage)
+      : SlowErrand(CallKind::kRead, stage),
+        records_(std::move(records)),
+        files_(files),
+        runs_(std::move(runs)) {}
+
+ private:
+  absl::Status Do() override {
+    for (const RecordRun& run : runs_) records_->Announce(run.begin, run.end, files_);
+    return absl::OkStatus();
+  }
+
+  const std::shared_ptr<const GlobalRecords> records_;
+  FileTable& files_;
+  const std::vector<RecordRun> runs_;
+};
 
 // Its position: the pass, and the number of records taken of it.
 class GlobalOrderOp final : public OrderOp {
@@ -95,9 +123,11 @@ class GlobalOrderOp final : public OrderOp {
     return status_.ok();
   }
 
-  // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile.
+  // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile. What comes while others are announced
+  // waits for that.
   void Announce(uint32_t order, uint64_t count) {
     if (next_ >= records_->size()) return;
+    if (announcement_ != nullptr && !announcement_->done()) return;
     if (!order_ || announced_order_ != order) {
       order_.emplace(*records_, order);
       announced_order_ = order;
@@ -106,13 +136,18 @@ class GlobalOrderOp final : public OrderOp {
     const BlockPermutation& blocks = *order_->blocks();
     const uint64_t last_place = std::min(next_ + count, records_->size()) - 1;
     const uint64_t end = std::min(blocks.GroupOf(last_place) + 2, blocks.num_groups());
+    std::vector<RecordRun> runs;
     // What was skipped is not read.
     for (uint64_t group = std::max(next_group_, blocks.GroupOf(next_)); group < end; ++group) {
       const uint64_t first = blocks.FirstBlock(group);
       for (uint64_t block = first; block < first + blocks.NumBlocks(group); ++block)
-        records_->Announce(blocks.BlockBegin(block), blocks.BlockEnd(block), context_.files);
+        runs.push_back({blocks.BlockBegin(block), blocks.BlockEnd(block)});
       next_group_ = group + 1;
     }
+    if (runs.empty()) return;
+    announcement_ =
+        std::make_unique<Announcement>(records_, context_.files, std::move(runs), stage_index_);
+    announcement_->Start(context_.errands);
   }
 
   FrontContext& context_;
@@ -124,6 +159,7 @@ class GlobalOrderOp final : public OrderOp {
   std::optional<GlobalRecords::Order> order_;  // of announced_order_
   uint32_t announced_order_ = 0;
   uint64_t next_group_ = 0;  // the first that was not announced
+  std::unique_ptr<Announcement> announcement_;
   bool open_ = false;
   std::optional<uint64_t> begun_;  // the pass whose damage was told
   uint64_t epoch_ = 0;

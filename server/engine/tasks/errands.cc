@@ -52,6 +52,20 @@ void Errands::RunThread(size_t number) {
   }
 }
 
+void SlowErrand::Start(Errands* errands) {
+  if (errands == nullptr) return Ended(Do());
+  errands_ = errands;
+  errands->Begin(this);
+}
+
+void SlowErrand::Begin(Completion end) {
+  errands_->Do([this, end = std::move(end)]() mutable {
+    // The front may let go of this errand as soon as it has ended.
+    absl::Status status = Do();
+    end.End(std::move(status));
+  });
+}
+
 std::vector<CallUnderWay> Errands::CallsUnderWay(const TickScale& scale, uint64_t ns_min) const {
   std::vector<CallUnderWay> calls;
   for (const CallSpot& spot : calls_) {

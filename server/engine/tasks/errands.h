@@ -1,10 +1,12 @@
 // Work that an order op has for others than the front, and that makes no elements: a block of a
 // file that is to be written, the end of one, an index.
 //
-//     Errand    one of them; its op's
-//     Errands   those of one executor that no worker has begun, and threads for what waits
+//     Errand       one of them; its op's
+//     SlowErrand   one that mostly waits: for a disk, or until a file is gone through
+//     Errands      those of one executor that no worker has begun, and threads for what waits
 //
-// Threads:  Push() by the front; Pop() and Begin() by any worker; everything else from any thread.
+// Threads:  Push(), Start() and what is said of counts by the front; Pop() and Begin() by any worker;
+//           everything else from any thread.
 // Owns:     its threads; no errand. An errand lives until it is done.
 // Limits:   kThreads threads, which begin when they are needed; the errands of the ops that have
 //           some.
@@ -84,6 +86,10 @@ class Errands {
   // From now on the caller does it: for who decides what happens when.
   void DoInPlace() { in_place_ = true; }
 
+  // An op cannot tell its count yet, since it waits for an errand; how often that was said (CountNow).
+  void NoteCountWait() { ++num_count_waits_; }
+  uint64_t num_count_waits() const { return num_count_waits_; }
+
   // The calls to a disk that its threads are in and that have taken so long.
   std::vector<CallUnderWay> CallsUnderWay(const TickScale& scale, uint64_t ns_min) const;
 
@@ -93,6 +99,7 @@ class Errands {
   AwayTasks& away_;
   WorkQueue<Errand> queue_;
   std::atomic<bool> in_place_{false};
+  uint64_t num_count_waits_ = 0;          // the front's
   std::array<CallSpot, kThreads> calls_;  // one a thread
 
   std::mutex mutex_;
@@ -101,6 +108,22 @@ class Errands {
   size_t at_work_ = 0;                           // threads that do something
   bool over_ = false;
   std::vector<std::thread> threads_;
+};
+
+// One that is done on a thread of the errands, so that neither the front nor a worker waits for it.
+class SlowErrand : public Errand {
+ public:
+  using Errand::Errand;
+
+  // By the front, once: begins it at once, whatever else there is to do. Without `errands` the caller
+  // does it.
+  void Start(Errands* errands);
+  void Begin(Completion end) final;
+
+ private:
+  virtual absl::Status Do() = 0;
+
+  Errands* errands_ = nullptr;
 };
 
 }  // namespace penstock

@@ -42,6 +42,8 @@ void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
   out->set_epoch(record.epoch);
 }
 
+using PlanToWalk = std::shared_ptr<const Plan>;
+
 // How long a look-up may go through a stream, and the check of a spec or the making of a pipeline through its files.
 constexpr absl::Duration kLookUpTime = absl::Minutes(10);
 constexpr absl::Duration kPlanTime = absl::Hours(1);
@@ -268,10 +270,11 @@ grpc::Status PipelineServiceImpl::ListSkipped(grpc::ServerContext* context,
   return grpc::Status::OK;
 }
 
-grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
-                                              const v1::FindRecordsRequest* request,
-                                              v1::FindRecordsResponse* response) {
-  const auto spec = Resolve(context, request->source());
+template <typename Found, typename Walk>
+grpc::Status PipelineServiceImpl::LookUp(const grpc::ServerContext* context,
+                                         const v1::SpecSource& source, Found* found,
+                                         const Walk& walk) {
+  const auto spec = Resolve(context, source);
   if (!spec.ok()) return ToGrpc(spec.status());
   const LookUpPlace place(look_ups_, Caller(context));
   if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
@@ -280,46 +283,52 @@ grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
   if (!checked.ok()) return ToGrpc(checked.status());
   if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
     return ToGrpc(seeds);
-  const auto records = table_.LookUp<std::vector<RecordPlace>>(
+  absl::StatusOr<Found> result = table_.LookUp<Found>(
       *spec, unwanted,
-      [plan = checked->plan, step = request->step(), row = request->row()](
-          const WalkLimits& limits) { return penstock::FindRecords(plan, step, row, limits); });
-  if (!records.ok()) return ToGrpc(records.status());
-  for (const RecordPlace& record : *records) FillPlace(record, response->add_records());
+      [plan = checked->plan, walk](const WalkLimits& limits) { return walk(plan, limits); });
+  if (!result.ok()) return ToGrpc(result.status());
+  *found = *std::move(result);
+  return grpc::Status::OK;
+}
+
+grpc::Status PipelineServiceImpl::FindRecords(grpc::ServerContext* context,
+                                              const v1::FindRecordsRequest* request,
+                                              v1::FindRecordsResponse* response) {
+  std::vector<RecordPlace> records;
+  const grpc::Status status = LookUp(context, request->source(), &records,
+                                     [step = request->step(), row = request->row()](
+                                         const PlanToWalk& plan, const WalkLimits& limits) {
+                                       return penstock::FindRecords(plan, step, row, limits);
+                                     });
+  if (!status.ok()) return status;
+  for (const RecordPlace& record : records) FillPlace(record, response->add_records());
   return grpc::Status::OK;
 }
 
 grpc::Status PipelineServiceImpl::ShowRow(grpc::ServerContext* context,
                                           const v1::ShowRowRequest* request,
                                           v1::ShowRowResponse* response) {
-  const auto spec = Resolve(context, request->source());
-  if (!spec.ok()) return ToGrpc(spec.status());
-  const LookUpPlace place(look_ups_, Caller(context));
-  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
-  const Unwanted unwanted = WhileLookedUp(context);
-  const auto checked = table_.Check(*spec, unwanted);
-  if (!checked.ok()) return ToGrpc(checked.status());
-  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
-    return ToGrpc(seeds);
-  const auto shown = table_.LookUp<ShownRow>(
-      *spec, unwanted,
-      [plan = checked->plan, step = request->step(), row = request->row()](
-          const WalkLimits& limits) { return penstock::ShowRow(plan, step, row, limits); });
-  if (!shown.ok()) return ToGrpc(shown.status());
-  for (const RecordPlace& record : shown->records) FillPlace(record, response->add_records());
-  for (const DrawLog::Draw& draw : shown->log.draws) {
+  ShownRow shown;
+  const grpc::Status status = LookUp(context, request->source(), &shown,
+                                     [step = request->step(), row = request->row()](
+                                         const PlanToWalk& plan, const WalkLimits& limits) {
+                                       return penstock::ShowRow(plan, step, row, limits);
+                                     });
+  if (!status.ok()) return status;
+  for (const RecordPlace& record : shown.records) FillPlace(record, response->add_records());
+  for (const DrawLog::Draw& draw : shown.log.draws) {
     v1::Draw* out = response->add_draws();
     out->set_call(draw.call);
     out->set_name(draw.name);
     out->set_value(draw.value);
   }
-  for (size_t i = 0; i < shown->features.size(); ++i) {
-    const Feature& feature = shown->features[i];
+  for (size_t i = 0; i < shown.features.size(); ++i) {
+    const Feature& feature = shown.features[i];
     v1::ShownFeature* out = response->add_features();
     out->set_name(feature.name);
     out->set_dtype(static_cast<v1::DataType>(feature.type.dtype));
     for (const int64_t size : feature.type.shape) out->add_shape(size);
-    out->set_values(shown->values[i]);
+    out->set_values(shown.values[i]);
   }
   return grpc::Status::OK;
 }
@@ -328,27 +337,18 @@ grpc::Status PipelineServiceImpl::FindRow(grpc::ServerContext* context,
                                           const v1::FindRowRequest* request,
                                           v1::FindRowResponse* response) {
   constexpr uint64_t kDefaultSteps = 1'000'000;
-  const auto spec = Resolve(context, request->source());
-  if (!spec.ok()) return ToGrpc(spec.status());
-  const LookUpPlace place(look_ups_, Caller(context));
-  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
-  const Unwanted unwanted = WhileLookedUp(context);
-  const auto checked = table_.Check(*spec, unwanted);
-  if (!checked.ok()) return ToGrpc(checked.status());
-  if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
-    return ToGrpc(seeds);
-  const auto row = table_.LookUp<RowPlace>(
-      *spec, unwanted,
-      [plan = checked->plan, file = request->file(), offset = request->offset(),
-       first = request->first_step(),
-       steps = request->steps() > 0 ? static_cast<uint64_t>(request->steps())
-                                    : kDefaultSteps](const WalkLimits& limits) {
+  RowPlace row;
+  const grpc::Status status = LookUp(
+      context, request->source(), &row,
+      [file = request->file(), offset = request->offset(), first = request->first_step(),
+       steps = request->steps() > 0 ? static_cast<uint64_t>(request->steps()) : kDefaultSteps](
+          const PlanToWalk& plan, const WalkLimits& limits) {
         return penstock::FindRow(plan, file, offset, first, steps, limits);
       });
-  if (!row.ok()) return ToGrpc(row.status());
-  response->set_epoch(row->epoch);
-  response->set_step(row->step);
-  response->set_row(row->row);
+  if (!status.ok()) return status;
+  response->set_epoch(row.epoch);
+  response->set_step(row.step);
+  response->set_row(row.row);
   return grpc::Status::OK;
 }
 

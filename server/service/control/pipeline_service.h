@@ -102,6 +102,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                               v1::DetachConsumerResponse* response) override;
   grpc::Status UpdateGroup(grpc::ServerContext* context, const v1::UpdateGroupRequest* request,
                            v1::UpdateGroupResponse* response) override;
+  grpc::Status DropGroup(grpc::ServerContext* context, const v1::DropGroupRequest* request,
+                         v1::DropGroupResponse* response) override;
   grpc::Status ExplainPipeline(grpc::ServerContext* context,
                                const v1::ExplainPipelineRequest* request,
                                v1::ExplainPipelineResponse* response) override;
@@ -130,6 +132,11 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // Leaves out the names of other pipelines that the caller may not see.
   static void HideOthers(const PipelineTable::Visible& visible, v1::PipelineStats* stats);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
+  // What `walk(plan, limits)` finds in the stream that `source` describes, for as long as the caller waits; at most so many at a time. It
+  // goes on unheard where it does not end, and so must own what it touches.
+  template <typename Found, typename Walk>
+  grpc::Status LookUp(const grpc::ServerContext* context, const v1::SpecSource& source,
+                      Found* found, const Walk& walk);
 
   PipelineTable& table_;
   const Monitor& monitor_;

@@ -1,11 +1,7 @@
-// Numbers that a pipeline may be given while it runs, without effect on its batches: workers, slots, how far it reads ahead, and its budget
-// of memory. By hand, or by the daemon where nobody has named them.
+#include "server/service/pipeline/pipeline_numbers.h"
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/numa_node.h"
@@ -13,9 +9,7 @@
 #include "ring/aligned_map.h"
 #include "ring/memory_limit.h"
 #include "server/engine/read/file_table.h"
-#include "server/service/pipeline/pipeline.h"
-#include "server/service/watch/event_log.h"
-#include "spdlog/spdlog.h"
+#include "server/service/stream/ring_sink.h"
 
 namespace penstock {
 namespace {
@@ -25,15 +19,27 @@ constexpr uint64_t kPartForSlots = 8;
 
 }  // namespace
 
+PipelineNumbers::PipelineNumbers(const PipelineBasis& basis, const std::vector<v1::Change>& history)
+    : checked_(basis.checked),
+      options_(basis.options),
+      workers_(checked_.workers),
+      slots_(checked_.slots),
+      workers_are_chosen_(checked_.plan->spec().workers() > 0),
+      slots_are_chosen_(checked_.plan->spec().ring().slots() > 0),
+      read_ahead_is_chosen_(checked_.plan->spec().read_ahead_bytes() > 0) {
+  if (read_ahead_is_chosen_) read_ahead_[""] = checked_.plan->spec().read_ahead_bytes();
+  for (const v1::Change& change : history) Take(change);
+}
+
 // A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
 // spare.
-uint64_t Pipeline::SlotCost() const {
+uint64_t PipelineNumbers::SlotCost() const {
   const uint64_t bytes = checked_.plan->slot_bytes();
   const uint64_t page_bytes = checked_.plan->variable_grows() ? ring::kHugePageBytes : 0;
   return bytes + bytes / 64 + (uint64_t{64} << 10) + page_bytes;
 }
 
-absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
+absl::Status PipelineNumbers::Check(const v1::Change& change) const {
   if (change.has_slots()) {
     if (absl::Status status = CheckSlots(change.slots()); !status.ok()) return status;
   }
@@ -59,7 +65,8 @@ absl::Status Pipeline::CheckNumbers(const v1::Change& change) const {
   return absl::OkStatus();
 }
 
-void Pipeline::TakeNumbers(const v1::Change& change) {
+void PipelineNumbers::Take(const v1::Change& change) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (change.has_workers()) {
     workers_are_chosen_ = change.workers() > 0;
     workers_ = workers_are_chosen_ ? change.workers() : DefaultWorkers();
@@ -77,27 +84,27 @@ void Pipeline::TakeNumbers(const v1::Change& change) {
   slots_ = std::min(slots_, SlotsWithin(*memory_bytes_));
 }
 
-int Pipeline::DefaultWorkers() const {
+int PipelineNumbers::DefaultWorkers() const {
   if (options_.defaults.workers() > 0) return options_.defaults.workers();
   const int processors = ThreadsFor(UsableProcessors());
   return std::min(processors, NodeProcessors().value_or(processors));
 }
 
-std::optional<int> Pipeline::NodeProcessors() const {
+std::optional<int> PipelineNumbers::NodeProcessors() const {
   if (checked_.numa_node == kNoNumaNode) return std::nullopt;
   const absl::StatusOr<std::vector<int>> processors = ProcessorsOfNode(checked_.numa_node);
   if (!processors.ok()) return std::nullopt;
   return static_cast<int>(processors->size());
 }
 
-uint32_t Pipeline::SlotsWithin(uint64_t memory_bytes) const {
+uint32_t PipelineNumbers::SlotsWithin(uint64_t memory_bytes) const {
   if (memory_bytes == 0) return kMaxSlots;
   return static_cast<uint32_t>(
       std::clamp<uint64_t>(memory_bytes / SlotCost(), kMinSlots, kMaxSlots));
 }
 
 // Those of the change as they are to be applied: given back ones by what the daemon begins with.
-absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
+absl::Status PipelineNumbers::Apply(const v1::Change& change,
                                     const std::vector<std::shared_ptr<Stream>>& streams) {
   ring::Writer& writer = streams.front()->writer();
   const uint64_t memory_bytes = change.has_memory_bytes()
@@ -129,37 +136,51 @@ absl::Status Pipeline::ApplyNumbers(const v1::Change& change,
   return absl::OkStatus();
 }
 
-bool Pipeline::DepthIsFree() const {
+void PipelineNumbers::Undo(const v1::Change& change, uint32_t slots_before,
+                           const std::vector<std::shared_ptr<Stream>>& streams) {
+  ring::Writer& writer = streams.front()->writer();
+  if (writer.slots() != slots_before) (void)writer.SetSlots(slots_before);
+  int workers;
+  std::map<std::string, int64_t> read_ahead;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    workers = workers_;
+    read_ahead = read_ahead_;
+  }
+  for (const auto& stream : streams) {
+    if (change.has_read_ahead_bytes()) stream->SetReadAhead(read_ahead);
+    if (change.has_workers() && workers > 0) stream->SetWorkers(workers).IgnoreError();
+  }
+}
+
+bool PipelineNumbers::DepthIsFree() const {
   return !slots_are_chosen_ && !checked_.plan->spec().ring().has_device();
 }
 
-Tunes Pipeline::tunes() const {
+Tunes PipelineNumbers::tunes() const {
   if (!options_.defaults.autotune()) return {};
   std::lock_guard<std::mutex> lock(mutex_);
   return {!workers_are_chosen_, DepthIsFree(), !read_ahead_is_chosen_};
 }
 
-uint32_t Pipeline::MostSlots() const {
-  const std::shared_ptr<Stream> stream = shared();
-  if (stream == nullptr) return 0;
+PipelineNumbers::OfStream PipelineNumbers::ForStream() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {workers_, DepthIsFree(), read_ahead_};
+}
+
+uint32_t PipelineNumbers::MostSlots(const ring::Writer& writer) const {
   uint64_t left = ring::ReadUnpromisedMemory().bytes / kPartForSlots;
   if (options_.memory != nullptr)
     left = std::min(left, options_.memory->Left(Limited(options_.owner)));
   const uint64_t more = std::min<uint64_t>(left / SlotCost(), kMaxSlots);
-  return std::min({stream->writer().slots() + static_cast<uint32_t>(more),
-                   SlotsWithin(*memory_bytes_), static_cast<uint32_t>(kMaxSlots)});
+  return std::min({writer.slots() + static_cast<uint32_t>(more), SlotsWithin(*memory_bytes_),
+                   static_cast<uint32_t>(kMaxSlots)});
 }
 
-absl::Status Pipeline::Tune(const Tuning& wanted, v1::Autotune report) {
-  // Whoever has them may wait for files for as long as a disk likes; the next look comes soon.
-  const std::unique_lock<std::mutex> update_lock(update_mutex_, std::try_to_lock);
-  if (!update_lock) return absl::OkStatus();
-  const std::unique_lock<std::mutex> attach_lock(attach_mutex_, std::try_to_lock);
-  if (!attach_lock) return absl::OkStatus();
+absl::Status PipelineNumbers::Tune(const Tuning& wanted, v1::Autotune report,
+                                   const std::vector<std::shared_ptr<Stream>>& streams) {
   // An update may have named a number meanwhile.
   const Tunes may = tunes();
-  const std::vector<std::shared_ptr<Stream>> streams = AllStreams();
-  if (streams.empty() || shared() == nullptr) return absl::OkStatus();
   if (may.workers && wanted.workers) {
     for (const auto& stream : streams) {
       if (absl::Status status = stream->SetWorkers(*wanted.workers); !status.ok()) return status;
@@ -172,18 +193,19 @@ absl::Status Pipeline::Tune(const Tuning& wanted, v1::Autotune report) {
   if (may.read_ahead && wanted.read_ahead) {
     for (const auto& stream : streams) stream->SetReadAhead(*wanted.read_ahead);
   }
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (may.workers && wanted.workers) workers_ = *wanted.workers;
-    if (may.slots && wanted.slots) slots_ = *wanted.slots;
-    if (may.read_ahead && wanted.read_ahead) read_ahead_ = *wanted.read_ahead;
-    autotune_ = std::move(report);
-  }
-  for (const std::string& what : wanted.told) {
-    spdlog::info("pipeline {}: {}", name_, what);
-    Tell(v1::EVENT_KIND_TUNED, what);
-  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (may.workers && wanted.workers) workers_ = *wanted.workers;
+  if (may.slots && wanted.slots) slots_ = *wanted.slots;
+  if (may.read_ahead && wanted.read_ahead) read_ahead_ = *wanted.read_ahead;
+  autotune_ = std::move(report);
   return absl::OkStatus();
+}
+
+void PipelineNumbers::Describe(v1::PipelineSpec* spec) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  spec->set_workers(workers_);
+  spec->mutable_ring()->set_slots(static_cast<int>(slots_));
+  spec->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
 }
 
 }  // namespace penstock

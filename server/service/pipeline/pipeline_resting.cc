@@ -5,19 +5,20 @@
 #include <optional>
 
 #include "absl/strings/match.h"
-#include "server/service/pipeline/pipeline.h"
+#include "absl/strings/str_cat.h"
+#include "server/service/pipeline/pipeline_streams.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
 
-bool Pipeline::MayRest(uint64_t now_ns, uint64_t idle_ns) {
+bool PipelineStreams::MayRest(uint64_t now_ns, uint64_t idle_ns) {
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr) return false;
   const std::optional<absl::Status> outcome = stream->outcome();
   // A device's ring is laid out once; and a failure is kept for who comes late.
   if (!stream->writer().IsDeserted() || stream->device() != nullptr ||
       (outcome && !outcome->ok()) ||
-      !absl::StartsWith(timeline().known().plan->DescribeCursor(), "seek")) {
+      !absl::StartsWith(keeper_.timeline().known().plan->DescribeCursor(), "seek")) {
     idle_since_ns_ = 0;
     return false;
   }
@@ -27,8 +28,8 @@ bool Pipeline::MayRest(uint64_t now_ns, uint64_t idle_ns) {
   return true;
 }
 
-void Pipeline::Rest() {
-  std::lock_guard<std::mutex> attach_lock(attach_mutex_);
+void PipelineStreams::Rest() {
+  const std::unique_lock<std::mutex> making_lock = Lock();
   const std::shared_ptr<Stream> stream = shared();
   if (stream == nullptr || !stream->writer().IsDeserted() || !Replays().empty()) return;
   const std::optional<absl::Status> outcome = stream->outcome();
@@ -50,7 +51,7 @@ void Pipeline::Rest() {
                resting.at.step);
 }
 
-absl::Status Pipeline::EndRest() {
+absl::Status PipelineStreams::EndRest() {
   std::optional<RestingAt> resting;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -58,7 +59,7 @@ absl::Status Pipeline::EndRest() {
   }
   if (!resting) return absl::OkStatus();
   absl::StatusOr<std::shared_ptr<Stream>> stream =
-      MakeStream(resting->at.cursor, slots(), options_.owner);
+      Make(resting->at.cursor, numbers_.slots(), options_.owner);
   absl::Status status = stream.ok() ? (*stream)->Start() : stream.status();
   // Else it rests on, and who comes next may find more memory.
   if (!status.ok()) return status;

@@ -1,18 +1,15 @@
-// What a pipeline tells of itself.
+#include "server/service/pipeline/pipeline_watching.h"
 
 #include <algorithm>
 #include <chrono>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/utf8.h"
 #include "server/engine/spec/op_traits.h"
-#include "server/service/pipeline/pipeline.h"
+#include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"
 
@@ -20,18 +17,6 @@ namespace penstock {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(50);
-
-const char* ModeName(ring::GroupMode mode) {
-  switch (mode) {
-    case ring::GroupMode::kBroadcast:
-      return "broadcast";
-    case ring::GroupMode::kRank:
-      return "rank";
-    case ring::GroupMode::kSplit:
-      return "split";
-  }
-  return "";
-}
 
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
@@ -65,18 +50,10 @@ uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int s
 
 }  // namespace
 
-void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
-  std::optional<absl::Status> outcome;
-  bool paused;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    paused = paused_;
-    if (shared_ != nullptr) outcome = shared_->outcome();
-    if (!failure_.ok()) outcome = failure_;
-    if (resting_ && resting_->finished) outcome = absl::OkStatus();
-  }
+void PipelineWatching::SetState(v1::PipelineState* state, v1::PipelineError* error) const {
+  const std::optional<absl::Status> outcome = streams_.outcome();
   if (!outcome) {
-    *state = paused ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
+    *state = keeper_.paused() ? v1::PIPELINE_STATE_PAUSED : v1::PIPELINE_STATE_RUNNING;
   } else if (outcome->ok()) {
     *state = v1::PIPELINE_STATE_FINISHED;
   } else {
@@ -86,27 +63,24 @@ void Pipeline::SetState(v1::PipelineState* state, v1::PipelineError* error) cons
   }
 }
 
-v1::Pipeline Pipeline::Describe() const {
+v1::Pipeline PipelineWatching::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_spec()->mutable_stage() = timeline_.known().plan->spec().stage();
-    result.mutable_spec()->set_workers(workers_);
-    result.mutable_spec()->mutable_ring()->set_slots(static_cast<int>(slots_));
-    result.mutable_spec()->set_read_ahead_bytes(read_ahead_is_chosen_ ? read_ahead_.at("") : 0);
-    for (const v1::Change& change : timeline_.history()) *result.add_history() = change;
-    result.set_etag(timeline_.Etag());
-  }
+  keeper_.Look([&](const Timeline& timeline) {
+    *result.mutable_spec()->mutable_stage() = timeline.known().plan->spec().stage();
+    numbers_.Describe(result.mutable_spec());
+    for (const v1::Change& change : timeline.history()) *result.add_history() = change;
+    result.set_etag(timeline.Etag());
+  });
   v1::PipelineState state;
   v1::PipelineError error;
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  if (const auto stream = shared()) result.set_slots(stream->writer().slots());
+  if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
   return result;
 }
 
-v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
+v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const {
   v1::PipelineStats result;
   result.set_name(name_);
   v1::PipelineState state;
@@ -114,18 +88,16 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  const std::shared_ptr<Stream> stream = shared();
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (resting_) {
-      result.set_resting(true);
-      result.set_steps(resting_->at.step);
-    }
+  const PipelineStreams::Standing now = streams_.standing();
+  if (now.resting) {
+    result.set_resting(true);
+    result.set_steps(now.resting->at.step);
   }
+  const std::shared_ptr<Stream>& stream = now.shared;
   if (stream == nullptr) return result;
   result.set_small_pages(!stream->writer().has_huge_pages());
   stream->placement().Describe(stream->writer(), &result);
-  const std::vector<std::shared_ptr<Stream>> all = AllStreams();
+  const std::vector<std::shared_ptr<Stream>> all = streams_.All();
   for (const auto& one : all) {
     for (const ring::ConsumerStats& consumer : one->writer().Consumers()) {
       if (streams != nullptr) streams->push_back(one->ordinal());
@@ -141,15 +113,21 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
       out->set_missed(consumer.skipped);
       out->set_detached(consumer.detached);
       out->set_left(consumer.left);
+      if (consumer.uid != UINT32_MAX) out->set_uid(consumer.uid);
     }
   }
+  AddWaitedFor(stream->writer(), &result);
   result.set_slots(stream->writer().slots());
   result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
+  if (options_.work_memory != nullptr) {
+    const uint64_t most = options_.work_memory->bytes_max();
+    result.set_work_bytes(options_.work_memory->taken());
+    result.set_max_work_bytes(most == UINT64_MAX ? 0 : most);
+  }
 
-  if (tunes().any()) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    *result.mutable_autotune() = autotune_;
+  if (numbers_.tunes().any()) {
+    *result.mutable_autotune() = numbers_.autotune();
     result.mutable_autotune()->set_on(true);
   }
 
@@ -167,24 +145,34 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
-  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write;
+  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write,
+                              work = stats.oldest_work;
+  size_t tasks_away = stats.tasks_away;
   for (const auto& one : all) {
     const std::optional<ExecutorStats> of_replay = one == stream ? std::nullopt : one->Snapshot();
     if (!of_replay) continue;
     TakeOlder(of_replay->oldest_read, &read);
     TakeOlder(of_replay->oldest_write, &write);
+    TakeOlder(of_replay->oldest_work, &work);
+    tasks_away += of_replay->tasks_away;
   }
   if (const auto held_back_ns = high_water_->HeldBackNs())
     TakeOlder(CallUnderWay{CallKind::kWrite, "writing", high_water_->path(), 0, *held_back_ns},
               &write);
+  if (const auto unkept_ns = keeper_.EpochUnkeptNs())
+    TakeOlder(CallUnderWay{CallKind::kWrite, "writing", options_.state_path, 0, *unkept_ns},
+              &write);
   if (read) *result.mutable_oldest_read() = ToProto(*read);
   if (write) *result.mutable_oldest_write() = ToProto(*write);
-  const v1::PipelineSpec spec_now = LastSpec();
+  if (work) *result.mutable_oldest_work() = ToProto(*work);
+  result.set_tasks_away(static_cast<uint32_t>(tasks_away));
+  const v1::PipelineSpec spec_now = keeper_.LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
+    out->set_away_ns(stage.away_ns);
     out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
     if (stage.read_bytes > 0) {
       out->set_read_bytes(stage.read_bytes);
@@ -211,9 +199,9 @@ v1::PipelineStats Pipeline::Stats(std::vector<uint64_t>* streams) const {
   return result;
 }
 
-v1::ListSkippedResponse Pipeline::Skipped() const {
+v1::ListSkippedResponse PipelineWatching::Skipped() const {
   v1::ListSkippedResponse result;
-  const std::shared_ptr<Stream> stream = shared();
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return result;
   for (const auto& [place, path] : stream->Skipped()) {
     v1::SkippedPlace* out = result.add_places();
@@ -228,82 +216,53 @@ v1::ListSkippedResponse Pipeline::Skipped() const {
   return result;
 }
 
-std::vector<WaitLooks> Pipeline::Waits() const {
+std::vector<WaitLooks> PipelineWatching::Waits() const {
   std::vector<WaitLooks> waits;
-  for (const auto& stream : AllStreams()) {
+  for (const auto& stream : streams_.All()) {
     for (const ring::ConsumerStats& consumer : stream->writer().Consumers())
       waits.push_back({consumer.id, consumer.looks, consumer.waiting_looks, stream->ordinal()});
   }
   return waits;
 }
 
-absl::StatusOr<v1::SamplePipelineResponse> Pipeline::Sample(int sheet_rows,
-                                                            bool with_numbers) const {
-  const std::shared_ptr<Stream> stream = shared();
+absl::StatusOr<v1::SamplePipelineResponse> PipelineWatching::Sample(int sheet_rows,
+                                                                    bool with_numbers) const {
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   return penstock::Sample(stream->writer(), checked_.plan->tensors(), sheet_rows, with_numbers);
 }
 
-std::vector<WorkerPulse> Pipeline::Pulses() const {
+std::vector<WorkerPulse> PipelineWatching::Pulses() const {
   std::vector<WorkerPulse> pulses;
-  for (const auto& stream : AllStreams()) {
+  for (const auto& stream : streams_.All()) {
     const std::vector<WorkerPulse> more = stream->Pulses();
     pulses.insert(pulses.end(), more.begin(), more.end());
   }
   return pulses;
 }
 
-void Pipeline::EndAtHungReads() {
-  for (const auto& stream : AllStreams()) {
-    if (stream != nullptr) stream->EndAtHungRead();
-  }
-}
-
-v1::ListGroupsResponse Pipeline::Groups() const {
-  std::map<std::string, v1::GroupStats> groups;
-  for (const auto& stream : AllStreams()) {
-    const uint64_t published = stream->writer().published();
-    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
-      const bool is_first = !groups.contains(consumer.group);
-      v1::GroupStats& group = groups[consumer.group];
-      group.set_name(consumer.group);
-      group.set_leases(group.leases() + consumer.leases);
-      group.set_missed(group.missed() + consumer.skipped);
-      if (is_first) group.set_first_position(UINT64_MAX);
-      // Who catches up by itself is alone in its ring, whatever its group is.
-      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
-        group.set_mode(ModeName(consumer.mode));
-        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
-      }
-      if (consumer.detached || consumer.left) continue;
-      group.set_consumers(group.consumers() + 1);
-      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
-                                    ? published - std::min(published, consumer.lag)
-                                    : consumer.position;
-      group.set_first_position(std::min(group.first_position(), position));
-      group.set_last_position(std::max(group.last_position(), position));
-      group.set_lag(std::max(group.lag(), consumer.lag));
-    }
-  }
+v1::ListGroupsResponse PipelineWatching::Groups() const {
+  GroupList groups;
+  for (const auto& stream : streams_.All()) AddGroups(stream->writer(), &groups);
   v1::ListGroupsResponse response;
-  std::lock_guard<std::mutex> lock(mutex_);
   for (auto& [name, group] : groups) {
-    if (group.consumers() == 0) group.set_first_position(0);
-    if (const auto policy = slow_policies_.find(name); policy != slow_policies_.end()) {
-      group.set_slow(ToProto(policy->second.first));
-      group.set_lag_ms(policy->second.second);
+    if (group.consumers() == 0 && !group.kept()) group.set_first_position(0);
+    if (const auto policy = keeper_.SlowPolicyOf(name)) {
+      group.set_slow(ToProto(policy->first));
+      group.set_lag_ms(policy->second);
     }
     *response.add_groups() = std::move(group);
   }
   return response;
 }
 
-absl::StatusOr<WorkSpans> Pipeline::Profile(absl::Duration duration, const Cancelled& cancelled) {
+absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
+                                                    const std::function<bool()>& cancelled) const {
   {
-    std::lock_guard<std::mutex> attach_lock(attach_mutex_);
-    if (absl::Status status = EndRest(); !status.ok()) return status;
+    const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
+    if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
   }
-  const std::shared_ptr<Stream> stream = shared();
+  const std::shared_ptr<Stream> stream = streams_.shared();
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())
     return absl::FailedPreconditionError("a profile of this pipeline is being made already");
