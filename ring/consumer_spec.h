@@ -53,6 +53,10 @@ struct ConsumerSpec {
   bool may_send_away = false;
   // Set by the daemon: the last eighth of the ring's places is kept from it if its user has that many, for other users.
   bool shares_places = false;
+  // Set by the daemon: its user may only attach. Others wait for such a user for a limited time in all (ring/guest_purses.h).
+  bool is_guest = false;
+  // Set by the daemon: `slow` and `lag_ms` are what its group was told (Writer::SetSlowPolicy()), and hold for a group of any kind.
+  bool group_is_told = false;
   // It takes the steps from the device's memory too, where the ring has some (ring/device_layout.h).
   bool on_device = false;
 

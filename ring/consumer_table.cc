@@ -109,7 +109,10 @@ void ConsumerTable::Add(Consumer consumer) {
       rank != nullptr && consumer.spec.mode == GroupMode::kRank) {
     rank->Enter(consumer.spec.place(), consumer.id);
     rank->NoteCompleteness();
+    rank->waited_for().Take(consumer.spec);
   }
+  if (SplitGroup* split = consumer.splits() ? FindSplit(consumer.spec.group) : nullptr)
+    split->waited_for().Take(consumer.spec);
   consumers_.push_back(std::move(consumer));
 }
 
@@ -146,7 +149,11 @@ Consumer ConsumerTable::Remove(uint32_t id, const SlotTable& slots) {
   Consumer removed = std::move(*found);
   consumers_.erase(found);
   if (removed.splits()) {
-    if (SplitGroup* split = FindSplit(removed.spec.group)) split->Forget(id);
+    if (SplitGroup* split = FindSplit(removed.spec.group)) {
+      split->Forget(id);
+      if (!removed.left && removed.granted > 0) split->NoteLoss();
+      ForgetIfUntouched(removed.spec.group);
+    }
   } else {
     LeavePlace(removed, false, slots.TailNeeded(removed.member));
   }
@@ -219,7 +226,9 @@ void ConsumerTable::NoteStops() {
     consumer.member.stop = stop;
     LeavePlace(consumer, true, 0);
     SplitGroup* split = consumer.splits() ? FindSplit(consumer.spec.group) : nullptr;
-    if (split != nullptr) split->TakeBack(consumer.id, stop);
+    if (split == nullptr) continue;
+    split->TakeBack(consumer.id, stop);
+    ForgetIfUntouched(consumer.spec.group);
   }
 }
 
@@ -262,20 +271,41 @@ uint32_t ConsumerTable::Grant(std::optional<Code> end) {
   return bits;
 }
 
+bool ConsumerTable::HasTaker(const SplitGroup& split) const {
+  return std::any_of(consumers_.begin(), consumers_.end(), [&split](const Consumer& consumer) {
+    return consumer.splits() && consumer.spec.group == split.name() && !consumer.left &&
+           !consumer.judged;
+  });
+}
+
+void ConsumerTable::Drop(std::string_view group) {
+  std::erase_if(splits_, [&](const std::unique_ptr<SplitGroup>& split) {
+    if (split->name() != group) return false;
+    KeepLeases(*split);
+    split->End();
+    return true;
+  });
+}
+
+void ConsumerTable::ForgetIfUntouched(std::string_view group) {
+  const SplitGroup* const split = FindSplit(group);
+  if (split != nullptr && !split->took_anything() && !HasTaker(*split)) Drop(group);
+}
+
 bool ConsumerTable::DropDeserted(uint64_t now_ns, uint64_t rejoin_ns) {
-  return std::erase_if(splits_, [&](const std::unique_ptr<SplitGroup>& split) {
-           bool has_taker = false, has_others = false;
-           for (const Consumer& consumer : consumers_) {
-             const bool is_member = consumer.splits() && consumer.spec.group == split->name();
-             has_taker |= is_member && !consumer.left && !consumer.judged;
-             has_others |= !is_member;
-           }
-           const bool is_deserted = !has_taker && has_others;
-           if (split->NoteDesertion(is_deserted, now_ns) < rejoin_ns || !is_deserted) return false;
-           KeepLeases(*split);
-           split->End();
-           return true;
-         }) > 0;
+  std::vector<std::string> deserted;
+  for (const auto& split : splits_) {
+    const bool has_others =
+        std::any_of(consumers_.begin(), consumers_.end(), [&split](const Consumer& consumer) {
+          return !consumer.splits() || consumer.spec.group != split->name();
+        });
+    const bool is_deserted = has_others && !HasTaker(*split);
+    split->LookAtLoss(now_ns, rejoin_ns);
+    if (split->NoteDesertion(is_deserted, now_ns) >= rejoin_ns && is_deserted)
+      deserted.push_back(split->name());
+  }
+  for (const std::string& group : deserted) Drop(group);
+  return !deserted.empty();
 }
 
 void ConsumerTable::KeepLeases(const SplitGroup& split) {

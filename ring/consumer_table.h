@@ -16,6 +16,7 @@
 
 #include "ring/consumer_spec.h"
 #include "ring/control_page.h"
+#include "ring/group_waiting.h"
 #include "ring/rank_group.h"
 #include "ring/slot_table.h"
 #include "ring/split_group.h"
@@ -42,9 +43,7 @@ struct Consumer {
   // When it was last found waiting, and at which position: it may be awake for a moment, and wait on.
   uint64_t waited_ns = 0;
   uint64_t waited_position = kNoStep;
-  // It has been holding up others at `blocked_step` since then; 0: it does not.
-  uint64_t blocks_since_ns = 0;
-  uint64_t blocked_step = 0;
+  HoldUp hold_up;
 
   bool splits() const { return spec.mode == GroupMode::kSplit; }
 };
@@ -104,9 +103,13 @@ class ConsumerTable {
   // Gives steps to those who ask for them. Returns the wait bits of those to be woken.
   uint32_t Grant(std::optional<Code> end);
 
+  // Whether somebody takes steps of the split group, or may.
+  bool HasTaker(const SplitGroup& split) const;
   // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other consumers are there,
-  // which they would hold up. Who still holds a step of one keeps its slot. Returns whether there were any.
+  // which they would hold up. Returns whether there were any.
   bool DropDeserted(uint64_t now_ns, uint64_t rejoin_ns);
+  // Forgets a split group. Who still holds a step of it keeps its slot. REQUIRES: !HasTaker().
+  void Drop(std::string_view group);
 
   // The wait bits of those; marks them as awake.
   uint32_t TakeSleepers(uint64_t published, Sleepers which);
@@ -124,6 +127,8 @@ class ConsumerTable {
   void KeepLeases(const SplitGroup& split);
   // Takes over who has left.
   void NoteStops();
+  // Forgets the split group if nobody takes its steps, and nobody ever has.
+  void ForgetIfUntouched(std::string_view group);
   void LeavePlace(const Consumer& consumer, bool left, uint64_t tail);
   // REQUIRES: it is one of ranks_.
   void EraseIfEmpty(RankGroup* rank);

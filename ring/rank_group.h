@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ring/consumer_spec.h"
+#include "ring/group_waiting.h"
 #include "ring/slot_table.h"
 
 namespace penstock::ring {
@@ -29,6 +30,8 @@ class RankGroup {
   const std::string& name() const { return name_; }
   uint32_t world_size() const { return world_size_; }
   uint32_t replicas() const { return replicas_; }
+  GroupWaiting& waited_for() { return waited_for_; }
+  const GroupWaiting& waited_for() const { return waited_for_; }
 
   uint32_t places() const { return static_cast<uint32_t>(places_.size()); }
   uint32_t consumer(uint32_t place) const { return places_[place].consumer; }
@@ -47,6 +50,44 @@ class RankGroup {
       if (place.consumer != 0) return false;
     }
     return true;
+  }
+
+  // The first step that an empty place needs; kNoStep where none waits for its consumer.
+  uint64_t FirstMissing() const {
+    uint64_t first = kNoStep;
+    for (const Place& place : places_) {
+      if (place.consumer == 0 && !place.left && place.start < first) first = place.start;
+    }
+    return first;
+  }
+  // How many places wait for their consumers, and the first of them; -1: none.
+  uint32_t NumMissing(int* first_place) const {
+    uint32_t missing = 0;
+    *first_place = -1;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i].consumer != 0 || places_[i].left) continue;
+      if (missing++ == 0) *first_place = static_cast<int>(i);
+    }
+    return missing;
+  }
+
+  // Whether a place waits for its consumer which is not kept for one that is catching up elsewhere. Behind FindLost() of that time.
+  bool HasAbsent(uint64_t now_ns) const {
+    for (const Place& place : places_) {
+      if (place.consumer == 0 && !place.left && place.empty_since_ns != now_ns) return true;
+    }
+    return false;
+  }
+  // How long it is until FindLost() finds a place that nobody has come back to; 0: nobody is missed.
+  uint64_t LeftNs(uint64_t now_ns, uint64_t rejoin_ns) const {
+    uint64_t left_ns = 0;
+    for (const Place& place : places_) {
+      if (!was_complete_ || place.consumer != 0 || place.left) continue;
+      const uint64_t passed_ns = place.empty_since_ns == 0 ? 0 : now_ns - place.empty_since_ns;
+      const uint64_t of_place = rejoin_ns - (passed_ns < rejoin_ns ? passed_ns : rejoin_ns);
+      if (left_ns == 0 || of_place < left_ns) left_ns = of_place;
+    }
+    return left_ns;
   }
 
   // Adds a member for each place that waits for its consumer.
@@ -97,6 +138,7 @@ class RankGroup {
   std::unique_ptr<ControlPage> nobodys_;
   std::vector<Place> places_;
   bool was_complete_ = false;
+  GroupWaiting waited_for_;
 };
 
 }  // namespace penstock::ring

@@ -1,5 +1,6 @@
-// The writer of writer.h: one class, whose methods stand in three files. writer.cc has the producer's side and the slots,
-// writer_sessions.cc who attaches and leaves, writer_watch.cc what is looked after while everybody runs.
+// The writer of writer.h: one class, whose methods stand in four files. writer.cc has the producer's side and the slots,
+// writer_sessions.cc who attaches and leaves, writer_watch.cc what is looked after while everybody runs, writer_waiting.cc who waits for
+// whom, and until when.
 //
 // Threads:  as writer.h says. mutex_ guards what is behind it; system calls are made without it.
 // Owns:     the segment, the doorbell and the consumers' pages.
@@ -19,6 +20,7 @@
 #include "ring/consumer_table.h"
 #include "ring/doorbell.h"
 #include "ring/futex.h"
+#include "ring/guest_purses.h"
 #include "ring/layout.h"
 #include "ring/left_wakes.h"
 #include "ring/numa_memory.h"
@@ -63,6 +65,10 @@ class RingWriter final : public Writer {
   void SendAway() override;
   bool Dismiss(uint32_t id, std::string_view message) override;
   void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) override;
+  void SetGuestWait(uint64_t guest_wait_ns) override;
+  bool DropGroup(std::string_view group, std::string_view message) override;
+  std::vector<GroupStats> Groups() const override;
+  std::vector<HoldUpStats> HoldUps() const override;
   Status SetSlots(uint32_t slots) override;
   void TryFewerSlots(bool may) override;
   void RestoreSplit(const std::string& group, const SplitState& state) override;
@@ -86,10 +92,12 @@ class RingWriter final : public Writer {
   }
   bool HasUnfinishedSplit(std::string_view besides) const override {
     std::lock_guard<std::mutex> lock(mutex_);
-    return std::any_of(consumers_.splits().begin(), consumers_.splits().end(),
-                       [besides](const auto& split) {
-                         return split->name() != besides && split->HasUnfinished();
-                       });
+    return std::any_of(
+        consumers_.splits().begin(), consumers_.splits().end(), [&](const auto& split) {
+          const bool is_left_by_guests =
+              split->waited_for().is_guest && !consumers_.HasTaker(*split);
+          return split->name() != besides && split->HasUnfinished() && !is_left_by_guests;
+        });
   }
   bool has_huge_pages() const override { return segment_->has_huge_pages(); }
   int numa_error() const override { return segment_->numa_error(); }
@@ -138,6 +146,13 @@ class RingWriter final : public Writer {
                      const Consumer* rival, uint64_t* start);
   void FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position, uint64_t start,
                   ControlPage* page) const;
+  // Who may only attach enters no group of ranks or of a split that is another user's. REQUIRES: mutex_.
+  Status CheckUser(const ConsumerSpec& spec) const;
+  // The newcomer is more than a guest: guests have no group of its name, if that or theirs is shared by ranks or split. Returns the bits to
+  // wake. REQUIRES: mutex_.
+  uint32_t SendAwayGuests(const ConsumerSpec& spec);
+  // Guests make no more of them than are kept. REQUIRES: mutex_.
+  void DropOldestOfGuests();
   // The steps of a split group that wait for one who asks.
   uint32_t Grant() {
     const bool ended = header().ended.load(std::memory_order_relaxed) != 0;
@@ -145,9 +160,42 @@ class RingWriter final : public Writer {
                                   : std::nullopt);
   }
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
-  // Consumers that hold up somebody who waits, for longer than their policy allows.
-  uint32_t SendOnTheSlow(uint64_t now_ns);
-  bool SomebodyWaits(uint64_t now_ns);
+
+  // --- who waits for whom (writer_waiting.cc) ---
+  // A consumer of a broadcast, or a group of ranks or of a split as a whole: those for whom others may have to wait.
+  struct Party {
+    Consumer* consumer = nullptr;
+    RankGroup* rank = nullptr;
+    SplitGroup* split = nullptr;
+
+    bool Has(const Consumer& one) const;
+    HoldUp& hold_up() const;
+    uint32_t uid() const;
+    bool is_guest() const;
+  };
+  // Pointers that hold until somebody is judged, comes or goes.
+  std::vector<Party> Parties() const;
+  // Steps are ready that it does not take, or it keeps more than an honest one can. `mark` becomes where it stands.
+  bool Holds(const Party& party, uint64_t* mark) const;
+  bool IsBehind(const Consumer& consumer, uint64_t* first) const;
+  // For how long others wait for it; none: as long as it takes.
+  std::optional<uint64_t> MostNs(const Party& party) const;
+  // Parties that hold up somebody who waits, and are sent on after their time. Returns the bits to wake.
+  uint32_t LookWhoHoldsUp(uint64_t now_ns);
+  uint32_t SendOn(const Party& party);
+  uint32_t SendOnConsumer(Consumer& consumer);
+  uint32_t SendOnRanks(RankGroup& rank);
+  // Its consumers get kVerdictDetached, and the group is forgotten.
+  uint32_t EndGroup(std::string_view group, GroupMode mode, std::string_view message);
+  // There is nothing that it could take, whether it has asked for more already or not.
+  bool HasTakenAll(const Consumer& consumer) const;
+  // Those for whom nobody waits at all: who skips, guests who are waited for no longer, split groups that all have left or that have not
+  // begun. As soon as others have taken all that is ready, they stand in nobody's way. Returns whether a slot may be free now.
+  enum class Passing : uint8_t { kNobody, kNotYet, kNow };
+  // Whether somebody else is there, or somebody of another user, and has taken all.
+  Passing PassingOf(const Party& party, bool for_other_users) const;
+  Passing LookForPassing(std::vector<Party>* passing) const;
+  bool PassOver(uint32_t* sleepers);
   // Until a batch comes, or the second where one alone is not worth a wake-up.
   static bool IsAsleep(const Consumer& consumer) {
     return !consumer.judged &&
@@ -200,6 +248,11 @@ class RingWriter final : public Writer {
   // Somebody was too slow, and may have taken slots along; keeps more than its share, and somebody waits; or holds steps of an earlier ring.
   bool lacks_slots_ = false;
   bool holds_more_ = false;  // somebody kept more than its share when that was set
+  GuestPurses purses_;
+  uint64_t now_ns_ = 0;     // of the last Tick()
+  uint64_t rejoin_ns_ = 0;  // likewise
+  // Rank groups that were sent on as a whole, kMaxConsumers at most.
+  std::set<std::string> were_complete_;
   bool asleep_ = false;      // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one
 };

@@ -20,14 +20,15 @@ bool AreRivals(const ConsumerSpec& newcomer, const ConsumerSpec& other) {
 
 Status MayReplace(const ConsumerSpec& newcomer, const ConsumerSpec& rival, int32_t pid) {
   if (IsSameClient(newcomer, rival)) return {};
-  if (!newcomer.take_over) {
+  const bool goes_first = rival.is_guest && !newcomer.is_guest;
+  if (!newcomer.take_over && !goes_first) {
     return {Code::kAlreadyExists,
             (newcomer.mode == GroupMode::kRank ? "rank " + std::to_string(newcomer.rank)
                                                : "a consumer \"" + rival.name + "\"") +
                 " is attached already, from process " + std::to_string(pid) +
                 "; it can be taken over (group \"" + newcomer.group + "\")"};
   }
-  if (rival.uid != newcomer.uid && !newcomer.may_send_away) {
+  if (rival.uid != newcomer.uid && !newcomer.may_send_away && !goes_first) {
     return {Code::kPermissionDenied, "process " + std::to_string(pid) +
                                          ", which has that place in group \"" + newcomer.group +
                                          "\", is another user's; that takes the right to control"};

@@ -13,7 +13,7 @@ namespace penstock::ring {
 bool AreRivals(const ConsumerSpec& newcomer, const ConsumerSpec& other);
 
 // Whether the newcomer takes the place of its rival in process `pid`: kAlreadyExists where it is another client's and the newcomer does not
-// want to take over, kPermissionDenied where it is another user's.
+// want to take over, kPermissionDenied where it is another user's. A guest gives way to whoever is none.
 Status MayReplace(const ConsumerSpec& newcomer, const ConsumerSpec& rival, int32_t pid);
 
 // What the one is told whose place was taken.

@@ -61,6 +61,11 @@ bool SlotTable::Sweep(std::span<const Member> members) {
   return taken < usable_;
 }
 
+bool SlotTable::AnyClaimed() const {
+  return std::any_of(table_.begin(), table_.end(),
+                     [](const Slot& slot) { return slot.state == State::kClaimed; });
+}
+
 uint32_t SlotTable::Usable(std::span<const Member> members) const {
   if (used_ >= limit() || members.size() != 1) return limit();
   const uint64_t position = members[0].page->position.load(std::memory_order_relaxed);
@@ -105,6 +110,19 @@ uint64_t SlotTable::FirstNeeded(const Member& member) const {
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     const Slot& entry = table_[slot];
     if (entry.state == State::kReady && member.Needs(slot, entry.step) &&
+        !member.HasReleased(slot, entry.step)) {
+      first = std::min(first, entry.step);
+    }
+  }
+  return first;
+}
+
+uint64_t SlotTable::FirstUntaken(const Member& member, uint64_t position) const {
+  uint64_t first = published_;
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    const Slot& entry = table_[slot];
+    const bool is_ahead = member.start <= entry.step && position <= entry.step;
+    if (entry.state == State::kReady && is_ahead && entry.step < member.stop &&
         !member.HasReleased(slot, entry.step)) {
       first = std::min(first, entry.step);
     }

@@ -83,9 +83,14 @@ class SlotTable {
   uint64_t Held(const Member& member, uint64_t position) const;
   // The first step that it needs and has not released; the next one if there is none.
   uint64_t FirstNeeded(const Member& member) const;
+  // The first step that it still has to take, by its own account of its position; the next one if there is none.
+  uint64_t FirstUntaken(const Member& member, uint64_t position) const;
   // The first step from which on it needs every step, and has released none; the next one if there is
   // none. Whoever follows it can begin there.
   uint64_t TailNeeded(const Member& member) const;
+
+  // Whether a slot is being filled.
+  bool AnyClaimed() const;
 
   uint64_t published() const { return published_; }
   uint64_t floor() const { return floor_; }

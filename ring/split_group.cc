@@ -24,7 +24,9 @@ SplitGroup::SplitGroup(std::string name, const SplitState& state, SplitLog* log)
       start_(state.first()),
       page_(new ControlPage{}),
       first_new_(state.next),
-      next_(state.next) {
+      next_(state.next),
+      took_anything_(true),
+      is_lost_(true) {
   for (const SplitEntry& entry : state.entries) {
     Item& item = items_[entry.step];
     item.state = entry.identity != 0 ? State::kAway : State::kAvailable;
@@ -159,6 +161,8 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, std::opti
     }
     next_ = std::max(next_, step + 1);
     const uint64_t granted = (*taker.granted)++;
+    ++num_grants_;
+    took_anything_ = true;
     given.grant = granted;
     taker.page->grants[granted % kMaxSlots] = {step | (given.redelivered ? kRedelivered : 0),
                                                static_cast<uint64_t>(given.slot)};
@@ -184,6 +188,17 @@ std::vector<uint32_t> SplitGroup::Grant(std::span<const Taker> takers, std::opti
     woken.push_back(taker.id);
   }
   return woken;
+}
+
+void SplitGroup::BeginLater() {
+  std::erase_if(items_, [this](const auto& entry) {
+    const auto& [step, item] = entry;
+    if (!item.can_be_given()) return false;
+    if (log_ != nullptr) log_->SetNext(name_, step + 1, item.behind);
+    next_ = std::max(next_, step + 1);
+    page_->released[item.slot].store(step + 1, std::memory_order_seq_cst);
+    return true;
+  });
 }
 
 void SplitGroup::TakeBack(uint32_t consumer, uint64_t taken) {

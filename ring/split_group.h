@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "ring/consumer_spec.h"
+#include "ring/group_waiting.h"
 #include "ring/slot_table.h"
 #include "ring/split_log.h"
 #include "ring/status.h"
@@ -47,6 +48,8 @@ class SplitGroup {
 
   const std::string& name() const { return name_; }
   bool at_most_once() const { return at_most_once_; }
+  GroupWaiting& waited_for() { return waited_for_; }
+  const GroupWaiting& waited_for() const { return waited_for_; }
   Member member(uint64_t bells) const { return {page_.get(), bells, start_, kNeverStops}; }
 
   // A consumer that was there before the restart says what it holds and what it has let go of.
@@ -69,6 +72,27 @@ class SplitGroup {
   void TakeBack(uint32_t consumer, uint64_t taken);
   // The consumer has gone.
   void Forget(uint32_t consumer);
+
+  // Whether anybody was given a step, of an earlier daemon too.
+  bool took_anything() const { return took_anything_; }
+  // How many steps were given out.
+  uint64_t num_grants() const { return num_grants_; }
+  // The steps that wait for somebody who asks are left out: it begins with the next one. REQUIRES: !took_anything().
+  void BeginLater();
+
+  // A consumer that had steps has gone without leaving: it may come back.
+  void NoteLoss() {
+    is_lost_ = true;
+    lost_since_ns_ = 0;
+  }
+  // Whether such a one may still come back; `rejoin_ns` after the first look at its loss it does not.
+  bool is_lost() const { return is_lost_; }
+  void LookAtLoss(uint64_t now_ns, uint64_t rejoin_ns) {
+    if (!is_lost_) return;
+    if (lost_since_ns_ == 0) lost_since_ns_ = now_ns;
+    is_lost_ = now_ns - lost_since_ns_ < rejoin_ns;
+  }
+  uint64_t lost_since_ns() const { return lost_since_ns_; }
 
   // For how long it has been deserted; 0 when it is not.
   uint64_t NoteDesertion(bool deserted, uint64_t now_ns) {
@@ -124,7 +148,12 @@ class SplitGroup {
   std::vector<uint32_t> waiting_;  // who asks, by id, in the order in which they were found to
   uint64_t redelivered_ = 0;
   uint64_t lost_ = 0;
+  uint64_t num_grants_ = 0;
   uint64_t deserted_since_ns_ = 0;
+  bool took_anything_ = false;
+  bool is_lost_ = false;
+  uint64_t lost_since_ns_ = 0;  // 0: not looked at yet
+  GroupWaiting waited_for_;
 };
 
 }  // namespace penstock::ring

@@ -17,6 +17,8 @@ namespace {
 constexpr int kSpins = 50;
 // How often a ring that uses fewer slots than it has looks whether its consumer keeps more batches than a loop does.
 constexpr uint64_t kKeepersLookNs = 20'000'000;
+// And one whose slots are held by somebody for whom nobody waits, whether others have taken all that is ready.
+constexpr uint64_t kPassingLookNs = 2'000'000;
 
 // The indices of the tensors that are not fixed.
 std::vector<uint32_t> VariableTensors(const SegmentPlan& plan) {
@@ -44,12 +46,16 @@ int RingWriter::TryClaim() {
     std::lock_guard<std::mutex> lock(mutex_);
     slots_.Sweep(consumers_.Members());
     slot = slots_.Claim();
+    if (slot < 0 && PassOver(&sleepers)) {
+      slots_.Sweep(consumers_.Members());
+      slot = slots_.Claim();
+    }
     if (slot >= 0) {
       segment_->slot_entry(static_cast<uint32_t>(slot)).step = kNoStep;
       starved_ = false;
     } else if (!starved_) {
       starved_ = true;
-      sleepers = TakeSleepers(Sleepers::kWithABatch);
+      sleepers |= TakeSleepers(Sleepers::kWithABatch);
     }
   }
   Wake(sleepers);
@@ -141,10 +147,18 @@ void RingWriter::Finish(Code code, std::string_view message) {
 bool RingWriter::MaySleep() {
   std::lock_guard<std::mutex> lock(mutex_);
   uint64_t announced = 0;
+  std::vector<Party> passing;
   while (true) {
     const std::span<const Member> members = consumers_.Members();
     if (slots_.Sweep(members)) return false;
-    const uint64_t blockers = slots_.Blockers(members);
+    uint64_t blockers = slots_.Blockers(members);
+    const Passing found = LookForPassing(&passing);
+    if (found == Passing::kNow) return false;
+    // Whoever has taken all that is ready lets go of something first, as a rule.
+    if (found == Passing::kNotYet) {
+      for (const Consumer& consumer : consumers_.consumers())
+        blockers |= uint64_t{1} << consumer.index;
+    }
     // Sleep only when every blocker was seen to hold its slot *after* its bit was set: its release
     // then finds the bit. A slot that had no blocker any more was released since the sweep.
     if ((blockers & ~announced) == 0) {
@@ -163,6 +177,8 @@ void RingWriter::WaitForRelease(uint64_t timeout_ns) {
     // Who keeps another batch gives a slot free by it, of those that are not used, and rings no bell.
     std::lock_guard<std::mutex> lock(mutex_);
     if (trial_.used() < slots_.limit()) timeout_ns = std::min(timeout_ns, kKeepersLookNs);
+    if (std::vector<Party> passing; LookForPassing(&passing) != Passing::kNobody)
+      timeout_ns = std::min(timeout_ns, kPassingLookNs);
   }
   for (int i = 0; i < kSpins; ++i) {
     if (AnyFree()) return;

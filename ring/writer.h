@@ -104,6 +104,7 @@ struct ConsumerStats {
   int32_t pid = 0;
   // The next step it will take; in a split group, its start and how many it has taken.
   uint64_t position = 0;
+  uint32_t uid = UINT32_MAX;
   // Published steps that it will still take; in a split group, that nobody has.
   uint64_t lag = 0;
   uint32_t leases = 0;  // steps it holds
@@ -120,6 +121,41 @@ struct ConsumerStats {
   // How often Tick() has looked at it, and found it asleep: it waits for batches.
   uint64_t looks = 0;
   uint64_t waiting_looks = 0;
+};
+
+// A group of ranks or of a split.
+struct GroupStats {
+  std::string name;
+  GroupMode mode = GroupMode::kSplit;
+  uint32_t uid = UINT32_MAX;  // whose it is; UINT32_MAX: not known
+  uint32_t consumers = 0;     // who take steps
+  uint32_t world_size = 0;    // of ranks
+  uint32_t missing = 0;       // ranks, or their replicas, that are not there and are waited for
+  uint64_t position = 0;      // of a split: the first step that it has not done
+  uint64_t available = 0;     // of a split: steps that wait for somebody who asks
+  // Nobody takes its steps: it is kept for who comes.
+  bool is_kept = false;
+  // For how long others wait for those who are not there; 0: as long as nobody needs its slots.
+  uint64_t kept_ns = 0;
+  bool is_told = false;
+  SlowPolicy slow = SlowPolicy::kBlock;
+  uint32_t lag_ms = 0;
+};
+
+// Somebody for whom others wait now.
+struct HoldUpStats {
+  std::string group;
+  GroupMode mode = GroupMode::kBroadcast;
+  uint32_t uid = UINT32_MAX;
+  // The one of them that is furthest behind, or asks for nothing; 0: none is there.
+  uint32_t consumer = 0;
+  int32_t pid = 0;
+  uint32_t missing = 0;  // ranks that are not there
+  uint32_t first_missing = 0;
+  uint32_t world_size = 0;
+  uint64_t held_ns = 0;  // for how long
+  // How long they wait for it in all; none: as long as it takes.
+  std::optional<uint64_t> most_ns;
 };
 
 // A step that lies in a slot and stays there while it is held.
@@ -185,8 +221,13 @@ class Writer {
   virtual void SendAway() = 0;
   // A consumer gets kVerdictDetached with `message`; false when there is none of that id.
   virtual bool Dismiss(uint32_t id, std::string_view message) = 0;
-  // Of the attached consumers of a broadcast group.
+  // Of a group that is there. One of ranks or of a split is waited for as long as it takes without a policy, unless ranks have never come;
+  // with kBlock its complete ranks go on by themselves behind `lag_ms`, all others are detached.
   virtual void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) = 0;
+  // For how long in all the consumers of one user who may only attach may hold up those of others (ring/guest_purses.h).
+  virtual void SetGuestWait(uint64_t guest_wait_ns) = 0;
+  // Forgets a group: its consumers get kVerdictDetached with `message`. False where there is none.
+  virtual bool DropGroup(std::string_view group, std::string_view message) = 0;
   // How many slots are in use at most, but never fewer than one for each consumer and one more. More
   // than there are: kResourceExhausted when the memory is not there. The memory of those that are no
   // longer used is kept: what seals it against clients keeps the daemon from punching it, too
@@ -213,7 +254,7 @@ class Writer {
   virtual uint64_t floor() const = 0;
   // No consumer is attached, and no group that is kept waits for one.
   virtual bool IsDeserted() const = 0;
-  // A split group but that one has steps that somebody has held, and that are not done.
+  // A split group but that one has steps that somebody has held, and that are not done. Those that guests have left do not count.
   virtual bool HasUnfinishedSplit(std::string_view besides) const = 0;
   // False when the kernel gave none although the slots are large enough.
   virtual bool has_huge_pages() const = 0;
@@ -222,6 +263,10 @@ class Writer {
   // What of memory_bytes() lies on that node; nullopt without a node, or where the system does not tell. Cost: as BytesOnNumaNode().
   virtual std::optional<uint64_t> bytes_on_numa_node() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
+  // Those of ranks and of splits, in no order.
+  virtual std::vector<GroupStats> Groups() const = 0;
+  // Who held up others at the last Tick(), longest first.
+  virtual std::vector<HoldUpStats> HoldUps() const = 0;
   virtual uint64_t published() const = 0;
   virtual uint64_t segment_bytes() const = 0;
   // That slots have taken from the system, those that are no longer used as well.

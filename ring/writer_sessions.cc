@@ -12,6 +12,55 @@
 #include "ring/rival.h"
 
 namespace penstock::ring {
+namespace {
+
+// Split groups of guests that nobody takes steps of are kept up to so many, and so many are remembered over the daemon's death.
+constexpr size_t kGuestSplits = 8;
+
+constexpr char kNameTaken[] =
+    "DETACHED: a user of more rights has taken the group's name; take another one";
+
+}  // namespace
+
+Status RingWriter::CheckUser(const ConsumerSpec& spec) const {
+  if (!spec.is_guest || spec.mode == GroupMode::kBroadcast) return {};
+  const RankGroup* const rank = consumers_.FindRank(spec.group);
+  const SplitGroup* const split = consumers_.FindSplit(spec.group);
+  const uint32_t uid = rank != nullptr    ? rank->waited_for().uid
+                       : split != nullptr ? split->waited_for().uid
+                                          : spec.uid;
+  if (uid == spec.uid || uid == UINT32_MAX) return {};
+  return {Code::kPermissionDenied,
+          "the group is user " + std::to_string(uid) + "'s, and you are user " +
+              std::to_string(spec.uid) +
+              ": who may only attach shares ranks or a split with nobody else; take another name "
+              "(group \"" +
+              spec.group + "\")"};
+}
+
+uint32_t RingWriter::SendAwayGuests(const ConsumerSpec& spec) {
+  if (spec.is_guest) return 0;
+  uint32_t sleepers = 0;
+  for (Consumer& consumer : consumers_.consumers()) {
+    const bool shares =
+        consumer.spec.mode != GroupMode::kBroadcast || spec.mode != GroupMode::kBroadcast;
+    if (consumer.spec.is_guest && shares && !consumer.judged && consumer.spec.group == spec.group)
+      sleepers |= Judge(consumer, kVerdictDetached, kNameTaken);
+  }
+  const SplitGroup* const split = consumers_.FindSplit(spec.group);
+  if (split != nullptr && split->waited_for().is_guest) consumers_.Drop(spec.group);
+  return sleepers;
+}
+
+void RingWriter::DropOldestOfGuests() {
+  size_t kept = 0;
+  std::string oldest;
+  for (const auto& split : consumers_.splits()) {
+    if (!split->waited_for().is_guest || consumers_.HasTaker(*split)) continue;
+    if (kept++ == 0) oldest = split->name();
+  }
+  if (kept >= kGuestSplits) consumers_.Drop(oldest);
+}
 
 Status RingWriter::ChooseStart(const ConsumerSpec& spec, const ConsumerPosition& position,
                                const Consumer* rival, uint64_t* start) {
@@ -56,12 +105,14 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
                           ConsumerHandle* out) {
   std::lock_guard<std::mutex> attach_lock(attach_mutex_);
   Consumer consumer;
-  uint32_t wanted_slots, sleepers = 0;
+  uint32_t wanted_slots, sleepers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     // Who has left has left its place, though it may still hold slots.
     consumers_.Members();
+    sleepers = SendAwayGuests(spec);
     if (Status status = consumers_.CheckGroup(spec); !status.ok()) return status;
+    if (Status status = CheckUser(spec); !status.ok()) return status;
     const Consumer* rival = consumers_.FindRival(spec);
     if (rival != nullptr) {
       if (Status status = MayReplace(spec, rival->spec, rival->pid); !status.ok()) return status;
@@ -116,7 +167,8 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     FillInPage(spec, position, start, &page);
     consumer.member = {&page, uint64_t{1} << consumer.index, start, kNeverStops, 0, 0};
     if (spec.mode == GroupMode::kRank && consumers_.FindRank(spec.group) == nullptr) {
-      consumers_.AddRank(spec, start);
+      RankGroup& rank = consumers_.AddRank(spec, start);
+      if (were_complete_.erase(spec.group) > 0) rank.NoteComplete();
     }
     if (spec.mode == GroupMode::kSplit) {
       SplitGroup* split = consumers_.FindSplit(spec.group);
@@ -135,7 +187,7 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
     // After the newcomer is there, so that what the other one needed is needed all the time.
     for (Consumer& other : consumers_.consumers()) {
       if (other.id == rival_id) {
-        sleepers = Judge(other, kVerdictDetached, kTakenOver);
+        sleepers |= Judge(other, kVerdictDetached, kTakenOver);
       }
     }
     ShareLeases();
@@ -146,8 +198,16 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
 }
 
 SplitGroup& RingWriter::StartSplit(const ConsumerSpec& spec, uint64_t start) {
+  SplitLog* log = split_log_;
+  if (spec.is_guest) {
+    DropOldestOfGuests();
+    const auto of_guests =
+        std::count_if(consumers_.splits().begin(), consumers_.splits().end(),
+                      [](const auto& split) { return split->waited_for().is_guest; });
+    if (of_guests >= static_cast<std::ptrdiff_t>(kGuestSplits)) log = nullptr;
+  }
   SplitGroup& split = consumers_.AddSplit(std::make_unique<SplitGroup>(
-      spec.group, spec.at_most_once, start, cursors_.Before(start), split_log_));
+      spec.group, spec.at_most_once, start, cursors_.Before(start), log));
   // What is published already.
   for (uint64_t step = start; step < slots_.published(); ++step) {
     for (uint32_t slot = 0; slot < slots_.slots(); ++slot) {
@@ -217,16 +277,6 @@ bool RingWriter::Dismiss(uint32_t id, std::string_view message) {
   return found;
 }
 
-void RingWriter::SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (Consumer& consumer : consumers_.consumers()) {
-    if (consumer.spec.mode != GroupMode::kBroadcast || consumer.spec.group != group) continue;
-    consumer.spec.slow = slow;
-    consumer.spec.lag_ms = lag_ms;
-    consumer.blocks_since_ns = 0;
-  }
-}
-
 void RingWriter::RestoreSplit(const std::string& group, const SplitState& state) {
   std::lock_guard<std::mutex> lock(mutex_);
   consumers_.AddSplit(std::make_unique<SplitGroup>(group, state, split_log_));
@@ -259,6 +309,7 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     one.id = consumer.id;
     one.group = consumer.spec.group;
     one.pid = consumer.pid;
+    one.uid = consumer.spec.uid;
     one.position = position;
     one.name = consumer.spec.name;
     one.mode = consumer.spec.mode;

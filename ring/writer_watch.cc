@@ -6,24 +6,20 @@
 #include "ring/ring_writer.h"
 
 namespace penstock::ring {
-namespace {
-
-// Who waits wakes up now and then, and may not get a processor, or Python's lock, for a while.
-constexpr uint64_t kAwakeNs = 1'000'000'000;
-
-}  // namespace
 
 void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   uint32_t sleepers;
-  bool dropped, shared;
+  bool dropped, shared, lacks_slots;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    sleepers = EndLostGroups(now_ns, rejoin_ns) | SendOnTheSlow(now_ns);
+    rejoin_ns_ = rejoin_ns;
+    sleepers = EndLostGroups(now_ns, rejoin_ns) | LookWhoHoldsUp(now_ns);
     dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
     // Whoever waits for the last step of a split group is told by nobody else that it was let go of.
     sleepers |= ChangeWord(Grant());
     shared = holds_more_;
     if (shared) ShareLeases();
+    lacks_slots = lacks_slots_;
     for (Consumer& consumer : consumers_.consumers()) {
       ++consumer.looks;
       if (IsAsleep(consumer)) ++consumer.waiting_looks;
@@ -31,77 +27,7 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   }
   Wake(sleepers);
   if (dropped || shared) doorbell_.Ring();
-  if (lacks_slots_) ReplaceQuarantined();
-}
-
-bool RingWriter::SomebodyWaits(uint64_t now_ns) {
-  bool somebody = false;
-  for (Consumer& consumer : consumers_.consumers()) somebody |= Waits(consumer, now_ns);
-  return somebody;
-}
-
-bool RingWriter::Waits(Consumer& consumer, uint64_t now_ns) const {
-  if (consumer.judged || consumer.left) return false;
-  const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
-  if (position < (consumer.splits() ? consumer.granted : slots_.published())) return false;
-  if (IsAsleep(consumer)) {
-    consumer.waited_ns = now_ns;
-    consumer.waited_position = position;
-  }
-  return consumer.waited_position == position && now_ns - consumer.waited_ns < kAwakeNs;
-}
-
-uint32_t RingWriter::SendOnTheSlow(uint64_t now_ns) {
-  const bool somebody_waits = SomebodyWaits(now_ns);
-  const bool stuck = starved_ && !slots_.Sweep(consumers_.Members()) && somebody_waits;
-  // Who waits may hold more than its share, since that was larger, and keep the others from theirs.
-  if (stuck && SlotsFor(header().lease_share.load(std::memory_order_relaxed)) > slots_.limit())
-    lacks_slots_ = true;
-  uint32_t sleepers = 0;
-  for (Consumer& consumer : consumers_.consumers()) {
-    if (consumer.judged || consumer.spec.mode != GroupMode::kBroadcast) continue;
-    const uint64_t first = slots_.FirstNeeded(consumer.member);
-    const uint64_t position = consumer.page->page().position.load(std::memory_order_relaxed);
-    if (!stuck || first >= slots_.published() || position >= slots_.published()) {
-      consumer.blocks_since_ns = 0;
-      continue;
-    }
-    if (consumer.spec.slow == SlowPolicy::kBlock) {
-      if (consumer.blocks_since_ns == 0 || consumer.blocked_step != first) {
-        consumer.blocks_since_ns = now_ns;
-        consumer.blocked_step = first;
-        continue;
-      }
-      const uint64_t lag_ns = uint64_t{consumer.spec.lag_ms} * 1'000'000;
-      if (now_ns - consumer.blocks_since_ns < lag_ns) continue;
-    }
-    consumer.blocks_since_ns = 0;
-    lacks_slots_ = true;
-    if (consumer.spec.slow == SlowPolicy::kSkip) {
-      sleepers |= Skip(consumer);
-    } else if (consumer.spec.slow == SlowPolicy::kDetach) {
-      sleepers |= Judge(consumer, kVerdictDetached,
-                        "DETACHED: it held up other consumers at step " + std::to_string(first) +
-                            " (group \"" + consumer.spec.group + "\", policy detach)");
-    } else {
-      sleepers |= Judge(consumer, kVerdictReattach, "");
-    }
-  }
-  return sleepers;
-}
-
-uint32_t RingWriter::Skip(Consumer& consumer) {
-  ControlPage& page = consumer.page->page();
-  const uint64_t next = slots_.published();
-  // SYNC verdict: before the look at its position, as the consumer looks here after its own store.
-  page.skip_to.store(next, std::memory_order_seq_cst);
-  const uint64_t position = std::min(page.position.load(std::memory_order_seq_cst), next);
-  consumer.member.kept = consumers_.HeldAtMost(consumer, position, slots_);
-  consumer.member.kept_below = position;
-  // What an earlier skip, which it has not seen yet, has left out is counted already.
-  consumer.skipped += next - std::clamp(consumer.member.start, position, next);
-  consumer.member.start = next;
-  return ChangeWord(consumers_.TakeSleeper(consumer));
+  if (lacks_slots) ReplaceQuarantined();
 }
 
 void RingWriter::ReplaceQuarantined() {

@@ -175,7 +175,7 @@ absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) co
         absl::StrCat("penstockd at ", socket_, " closed the connection (", message,
                      "): it has ended, or user ", geteuid(),
                      " is not in its allowed_uids, asks too often, or has more connections than "
-                     "others while there are no more; see its log"));
+                     "others while there are no more, or it has no descriptors left; see its log"));
   }
   return absl::Status(static_cast<absl::StatusCode>(code), message);
 }
@@ -359,6 +359,13 @@ absl::StatusOr<v1::ProfilePipelineResponse> DaemonConnection::Profile(
 
 absl::Status DaemonConnection::Detach(const v1::DetachConsumerRequest& request) {
   return Ask<v1::DetachConsumerResponse>(&Stub::DetachConsumer, request).status();
+}
+
+absl::Status DaemonConnection::DropGroup(const std::string& name, const std::string& group) {
+  v1::DropGroupRequest request;
+  request.set_name(name);
+  request.set_group(group);
+  return Ask<v1::DropGroupResponse>(&Stub::DropGroup, request).status();
 }
 
 absl::Status DaemonConnection::UpdateGroup(const v1::UpdateGroupRequest& request) {

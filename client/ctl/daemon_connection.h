@@ -68,6 +68,7 @@ class DaemonConnection {
   absl::StatusOr<v1::ListConsumersResponse> Consumers(const v1::ListConsumersRequest& request);
   absl::Status Detach(const v1::DetachConsumerRequest& request);
   absl::Status UpdateGroup(const v1::UpdateGroupRequest& request);
+  absl::Status DropGroup(const std::string& name, const std::string& group);
   absl::StatusOr<v1::ExplainPipelineResponse> Explain(const std::string& name);
   absl::StatusOr<v1::ProfilePipelineResponse> Profile(const v1::ProfilePipelineRequest& request);
   absl::Status SetLogLevel(v1::LogLevel level);

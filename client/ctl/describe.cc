@@ -78,7 +78,19 @@ std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& pref
   return text;
 }
 
+std::string DescribeWorkMemory(const v1::PipelineStats& stats) {
+  const std::string most = stats.max_work_bytes() == 0
+                               ? ", without a limit"
+                               : absl::StrCat(" of at most ", ByteCount(stats.max_work_bytes()));
+  return absl::StrCat("computing and keeping take ", ByteCount(stats.work_bytes()), most);
+}
+
 std::string DescribeCall(const v1::ReadUnderWay& call) {
+  const bool has_offset = call.doing() == "reading" || call.doing() == "writing";
+  if (!has_offset) {
+    return absl::StrFormat("%s %s has not returned for %.0f s", call.doing(), call.file(),
+                           call.seconds());
+  }
   return absl::StrFormat("%s %s, offset %u, has not returned for %.0f s", call.doing(), call.file(),
                          call.offset(), call.seconds());
 }

@@ -47,6 +47,8 @@ std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& pref
 
 // What a read or a write that has not returned waits for: one line.
 std::string DescribeCall(const v1::ReadUnderWay& call);
+// What the pipeline has taken for what it computes and keeps, and the most that it may take.
+std::string DescribeWorkMemory(const v1::PipelineStats& stats);
 
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);

@@ -22,6 +22,8 @@ absl::Status Get(const std::string& socket, const std::string& name) {
   // All but the spec as comments, so that the output is a spec.
   std::printf("# state: %s\n", StateName(pipeline->state()).c_str());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
+  if (const auto stats = daemon->Stats(name); stats.ok() && !stats->resting())
+    std::printf("# memory: %s\n", DescribeWorkMemory(*stats).c_str());
   std::string line = "# ";
   for (const char c : DescribeElement(*pipeline)) {
     line += c;

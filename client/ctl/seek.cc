@@ -37,6 +37,8 @@ absl::Status Seek(const std::string& socket, const SeekArguments& arguments) {
   if (!answer.ok()) return answer.status();
   std::printf("%s seeks from step %llu on (etag %s)\n", arguments.name.c_str(),
               static_cast<unsigned long long>(answer->change().step()), answer->etag().c_str());
+  if (!answer->notice().empty())
+    std::fprintf(stderr, "penstock seek: %s\n", answer->notice().c_str());
   return absl::OkStatus();
 }
 

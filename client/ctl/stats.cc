@@ -41,6 +41,8 @@ void PrintTotals(const Interval& interval) {
     std::printf("hangs       %s\n", DescribeCall(stats.oldest_read()).c_str());
   if (stats.has_oldest_write())
     std::printf("hangs       %s\n", DescribeCall(stats.oldest_write()).c_str());
+  if (stats.has_oldest_work())
+    std::printf("hangs       %s\n", DescribeCall(stats.oldest_work()).c_str());
   std::printf("workers     %u\n", stats.workers());
   const std::string used = stats.used_slots() > 0 && stats.used_slots() < stats.slots()
                                ? " (" + std::to_string(stats.used_slots()) + " are used)"
@@ -49,6 +51,9 @@ void PrintTotals(const Interval& interval) {
               ByteCount(stats.ring_bytes()).c_str(),
               stats.small_pages() ? ", without huge pages" : "",
               stats.resting() ? "; it rests: nobody reads it" : "");
+  std::printf("memory      %s\n", DescribeWorkMemory(stats).c_str());
+  if (stats.tasks_away() > 0)
+    std::printf("away        %u tasks, whose work others do\n", stats.tasks_away());
   if (stats.has_numa()) std::printf("%s", DescribeNuma(stats, "NUMA        ").c_str());
   // A wait is counted as a whole when it ends, though it may have begun before the interval.
   std::printf("slot wait   %.1f %% of the time\n",
@@ -69,6 +74,11 @@ void PrintStages(const Interval& interval) {
     std::printf("%-*s  %14llu  %5.1f %%\n", width, stage.name().c_str(),
                 static_cast<unsigned long long>(stage.elements()),
                 interval.Share(std::max(stage.busy_ns(), before) - before) / workers);
+  }
+  for (const v1::StageStats& stage : interval.to.stages()) {
+    if (stage.away_ns() > 0)
+      std::printf("\ntasks of %s were away for %.1f s in all\n", stage.name().c_str(),
+                  1e-9 * static_cast<double>(stage.away_ns()));
   }
   for (const v1::StageStats& stage : interval.to.stages()) {
     if (!stage.has_kept()) continue;

@@ -84,6 +84,10 @@ std::string Describe(const v1::PipelineStats& stats) {
   if (stats.has_oldest_read()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_read()), "\n");
   if (stats.has_oldest_write())
     absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_write()), "\n");
+  if (stats.has_oldest_work()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_work()), "\n");
+  absl::StrAppend(&out, "  ", DescribeWorkMemory(stats), "\n");
+  if (stats.tasks_away() > 0)
+    absl::StrAppendFormat(&out, "  %u tasks are away, at others\n", stats.tasks_away());
   if (stats.has_numa()) out += DescribeNuma(stats, "  ");
   if (stats.autotune().tunes_workers())
     absl::StrAppendFormat(&out, "  workers chosen by the daemon (1 to %u): %s\n",
@@ -109,6 +113,12 @@ std::string Describe(const v1::PipelineStats& stats) {
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
     absl::StrAppend(&out, "  ", DescribeShared(prefix), "\n");
+  for (const v1::WaitedFor& party : stats.waited_for()) {
+    absl::StrAppendFormat(
+        &out, "  others wait for group %s (%s%s) for %.1f s: penstock explain %s\n", party.group(),
+        party.mode(), party.has_uid() ? absl::StrCat(", user ", party.uid()) : "", party.seconds(),
+        stats.name());
+  }
   if (stats.consumers().empty()) return out + "    no consumers\n";
   absl::StrAppendFormat(&out, "    %-8s %-12s %8s %10s %9s %6s %6s %s\n", "consumer", "group",
                         "pid", "step", "steps/s", "ready", "holds", "nothing ready");

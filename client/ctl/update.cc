@@ -162,6 +162,8 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
       arguments.name.c_str(), waits ? "epoch" : "step",
       static_cast<unsigned long long>(waits ? answer->change().epoch() : answer->change().step()),
       answer->etag().c_str());
+  if (!answer->notice().empty())
+    std::fprintf(stderr, "penstock update: %s\n", answer->notice().c_str());
   return absl::OkStatus();
 }
 

@@ -63,15 +63,18 @@ class ShuffleOp final : public ChainedOrderOp {
           }
           *pulled += arrived;
         }
-        if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
+        if (result == Pulled::kBlocked) return result;
+        if (result == Pulled::kFailed) {
+          // Of a full buffer one more goes out: which one, what comes next has no part in. Of those that are left it has.
+          if (places_ < buffer_size_ || *pulled == count) return result;
+          DrawLast(out);
+          return ++*pulled == count ? Pulled::kSome : result;
+        }
         input_over_ = result == Pulled::kEnd;
         continue;
       }
       if (places_ == 0) return Pulled::kEnd;
-      RecordRef* place = Place(draws_.Below(num_draws_++, places_));
-      out.insert(out.end(), place, place + width());
-      std::copy_n(Place(--places_), width(), place);
-      buffer_.resize(places_ * width());
+      DrawLast(out);
       ++*pulled;
     }
     return Pulled::kSome;
@@ -139,6 +142,14 @@ class ShuffleOp final : public ChainedOrderOp {
   };
 
   RecordRef* Place(uint64_t place) { return &buffer_[place * width()]; }
+
+  // One goes out, and nothing comes for it.
+  void DrawLast(RecordList& out) {
+    RecordRef* const place = Place(draws_.Below(num_draws_++, places_));
+    out.insert(out.end(), place, place + width());
+    std::copy_n(Place(--places_), width(), place);
+    buffer_.resize(places_ * width());
+  }
 
   // Each of incoming_ takes the place of one that goes out. Batches that are written meanwhile push the buffer out of the nearer
   // caches, so the places are known, and on their way, before they are needed.

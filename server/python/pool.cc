@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "base/tick_clock.h"
+#include "server/python/kept_pools.h"
 #include "server/python/pool_core.h"
 
 namespace penstock::python {
@@ -32,10 +33,12 @@ uint64_t RowBytesOf(const Signature& features) {
 }  // namespace
 
 Pool::Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
-    : core_(std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
-                                       std::move(options))) {}
+    : core_(TakePool(PoolKey(function, options), [&] {
+        return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
+                                          std::move(options));
+      })) {}
 
-Pool::~Pool() { core_->Close(); }
+Pool::~Pool() { GivePoolBack(core_); }
 
 void Pool::Begin(AwayRows* rows, Completion end) { core_->Begin(rows, std::move(end)); }
 
@@ -56,6 +59,30 @@ void PoolCore::Close() {
   Wake();
   // Begin() has ended long since.
   if (thread_.joinable()) thread_.join();
+}
+
+bool PoolCore::Rest(uint64_t until_ns) {
+  const Lock lock(mutex_);
+  const bool is_idle = std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->is_ready && !worker->is_leaving && !worker->is_gone && worker->order.empty();
+  });
+  if (!is_idle || workers_.empty() || !waiting_.empty() || is_closed_ || !broken_.ok())
+    return false;
+  rest_until_ns_ = until_ns;
+  Wake();
+  return true;
+}
+
+bool PoolCore::Rouse() {
+  const Lock lock(mutex_);
+  if (is_closed_ || !broken_.ok()) return false;
+  rest_until_ns_ = 0;
+  return true;
+}
+
+bool PoolCore::is_over() {
+  const Lock lock(mutex_);
+  return is_closed_;
 }
 
 void PoolCore::Wake() {

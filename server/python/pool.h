@@ -43,7 +43,8 @@ class Pool {
  public:
   // `in`: of the columns that Begin() is given; `out`: of those that it sets.
   Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options);
-  // Kills the workers. REQUIRES: no call is under way.
+  // Workers stay for the next pipeline of the same function, for a while (kept_pools.h). REQUIRES: no
+  // call is under way.
   ~Pool();
 
   void Begin(AwayRows* rows, Completion end);

@@ -117,6 +117,20 @@ def test_how_large_a_slot_is_may_be_said(tmp_path):
     penstock._control.delete(_daemon.private_socket(), "large")
 
 
+def test_how_much_memory_work_may_take_may_be_said():
+    dataset = penstock.Dataset.range(5).map(lambda x: np.sum(np.arange(1 << 23) + x))
+    assert len(list(dataset)) == 5
+    options = penstock.Options()
+    options.memory.max_work_bytes = 20 << 20
+    limited = dataset.with_options(options)
+    assert "max_work_bytes: 20971520" in limited.spec_text()
+    with pytest.raises(penstock.ResourceExhaustedError, match=r"> 20\.0 MiB \(max_work_bytes of its spec\)"):
+        list(limited)
+    options.memory.max_work_bytes = "20 MiB"
+    with pytest.raises(ValueError, match="options.memory.max_work_bytes is an integer from 0"):
+        list(dataset.with_options(options))
+
+
 # --- folders ---
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import signal
 import time
 
@@ -67,6 +68,10 @@ def test_a_pipeline_that_would_take_all_memory_fails_and_the_others_go_on(tmp_pa
     for _ in range(5):
         next(loader)
     assert "failed" in command("list").out
+    told = r"(\d+ bytes|[\d.]+ [KMG]iB) of at most "
+    assert re.search("# memory: computing and keeping take " + told + r"64\.0 MiB", command("get", "doubling").out)
+    for words in (["stats", "good"], ["top", "good", "--count", "1"]):
+        assert re.search(told + r"[\d.]+ [GT]iB|" + told + r"[\d.]+ MiB", command(*words).out), words
 
 
 def test_a_pipeline_under_which_daemons_die_is_set_aside(tmp_path):

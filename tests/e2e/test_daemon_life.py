@@ -10,6 +10,7 @@ import stat
 import subprocess
 
 import pytest
+import tfrecord_files
 
 from confined import task_group
 from programs import Daemon, Penstock, children, eventually, is_alive, process_fields, program
@@ -236,6 +237,28 @@ def test_fault_60_too_few_descriptors_to_serve_are_an_error(tmp_path, limit):
     assert daemon.process.wait(60) == 1
     error = daemon.process.stderr.read()
     assert f"too few descriptors to serve anybody: the limit is {limit}, expected at least 32" in error, error
+
+
+@pytest.mark.parametrize("limit, shards", [(36, 3000), (32, 10)])
+@pytest.mark.parametrize("order", ["", "stage { shuffle { global: true seed: 1 } }"], ids=["in order", "shuffled"])
+def test_fault_60_a_few_descriptors_are_enough_for_many_shards(tmp_path, limit, shards, order):
+    """As docs/operations.md says."""
+    penstock = pytest.importorskip("penstock")
+    for shard in range(shards):
+        tfrecord_files.write(tmp_path / f"{shard:04}.tfrecord", [tfrecord_files.example(n=shard)])
+    (tmp_path / "p.textproto").write_text(
+        f'name: "p" stage {{ tfrecord {{ files: "*.tfrecord" }} }} {order} '
+        'stage { parse_example { feature { key: "n" int64 {} } } } stage { batch { batch_size: 100 } }'
+    )
+    daemon = Daemon(tmp_path / "penstock.sock", limits=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    try:
+        assert daemon.is_ready
+        created = Penstock(tmp_path, daemon.socket)("create", "p.textproto")
+        assert created.code == 0, created
+        numbers = [int(n) for batch in penstock.attach("p", daemon.socket, timeout=60) for n in batch["n"]]
+        assert sorted(numbers) == list(range(shards))
+    finally:
+        assert daemon.stop() == 0
 
 
 def test_fault_60_it_takes_the_descriptors_that_it_may_have(tmp_path):

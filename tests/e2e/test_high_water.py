@@ -1,7 +1,10 @@
 """A change never reaches behind what anybody has taken: after deaths, clean stops, and when a stream has gone back."""
 
+import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -29,11 +32,15 @@ class Restarted:
         self.daemon = Daemon(self.socket)
         self.remote = Penstock(folder, str(self.socket))
 
-    def restart(self, how):
+    def restart(self, how, trainers=()):
+        """The trainers' processes die with it."""
         if how == signal.SIGKILL:
             self.daemon.kill()
         else:
             assert self.daemon.stop(how) == 0
+        for trainer in trainers:
+            trainer.kill()
+            trainer.wait(60)
         self.daemon = Daemon(self.socket, "--rejoin-seconds", "3")
         assert self.daemon.is_ready
 
@@ -50,6 +57,36 @@ class Restarted:
 
     def attach(self, **options):
         return penstock.attach("p", socket=str(self.socket), timeout=60, **options)
+
+
+TRAINER = """
+import sys, time, penstock
+rank = {"group": "ranks", "mode": "rank", "rank": int(sys.argv[3]), "world_size": int(sys.argv[4])} if sys.argv[4] != "0" else {}
+loader = penstock.attach("p", socket=sys.argv[1], timeout=60, **rank)
+print("attached", flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[2])):
+    next(loader)
+print(loader.cursor.hex(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def trainers(pair, *steps, ranks=0):
+    """Processes that have taken so many steps, and the cursors behind them."""
+    made = [
+        subprocess.Popen(
+            [sys.executable, "-c", TRAINER, str(pair.socket), str(count), str(i), str(ranks)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for i, count in enumerate(steps)
+    ]
+    for trainer in made:
+        assert trainer.stdout.readline() == "attached\n"
+    for trainer in made:
+        trainer.stdin.write("\n")
+        trainer.stdin.flush()
+    return made, [bytes.fromhex(trainer.stdout.readline()) for trainer in made]
 
 
 @pytest.fixture
@@ -135,7 +172,9 @@ def test_fault_49_a_change_after_the_daemons_end_begins_behind_who_was_furthest(
     command = ["seek", "p", *words] if words[0] == "--cursor" else ["update", "p", *words]
     early = remote(*command, "--at-step", "6")
     assert early.code == 1 and "step 6 is being made, or changed, already: the earliest is" in early.err and "may have been taken already" in early.err, early
-    first = step_in(ok(remote(*command)))
+    changed = remote(*command)
+    first = step_in(ok(changed))
+    assert f"steps in front of step {first} may have been taken already, before the daemon was started again" in changed.err, changed
     # After a clean end it is the first step that was in no ring.
     assert 10 <= first <= (5 + 32 + 32 if how == signal.SIGTERM else 4096)
     ok(remote("resume", "p"))
@@ -172,17 +211,33 @@ def test_two_ranks_have_halves_of_one_batch_after_a_death(pair):
         assert [seen[0][step][0], seen[1][step][0]] == [factor * value for value in plain(step)], step
 
 
+def test_a_rank_that_has_not_come_back_yet_has_halves_of_the_same_batches(pair):
+    """The other one is slower, and asks for a change meanwhile."""
+    remote = pair.remote
+    ok(remote("create", "p.textproto"))
+    (far, near), _ = trainers(pair, 10, 5, ranks=2)
+    ok(remote("pause", "p"))
+    os.kill(far.pid, signal.SIGSTOP)
+    pair.restart(signal.SIGKILL)
+    try:
+        assert step_in(ok(pair.begun("update", "p", "--set", "map.K=1000"))) >= 10
+    finally:
+        for trainer in (far, near):
+            trainer.kill()
+            trainer.wait(60)
+
+
 def test_checkpoints_go_on_when_everybody_has_died_and_somebody_has_sought(pair):
     remote = pair.remote
     ok(remote("create", "p.textproto"))
-    loader = pair.attach()
-    take(loader, {}, 20)
-    cursor = loader.cursor
-    loader.close()
-    pair.restart(signal.SIGKILL)
+    gone, (cursor, _) = trainers(pair, 20, 5)
+    ok(remote("pause", "p"))
+    pair.restart(signal.SIGKILL, gone)
+    # Nobody comes back to say what was had: the pipeline begins where the slower one was, and has made nothing yet.
     first = step_in(ok(pair.begun("seek", "p", "--beginning")))
     assert first >= 20
     ok(remote("update", "p", "--set", "map.K=7"))
+    ok(remote("resume", "p"))
     back, late = pair.attach(cursor=cursor), pair.attach()
     seen_back, seen_late = {}, {}
     together(lambda: take(back, seen_back, first), lambda: take(late, seen_late, first + 20))
@@ -199,9 +254,13 @@ def test_what_somebody_has_taken_is_not_withdrawn_after_a_death(pair):
     ok(remote("pause", "p"))
     first = step_in(ok(remote("update", "p", "--set", "map.K=1000")))
     ok(remote("resume", "p"))
-    far = pair.attach()
-    take(far, {}, first + 10)
-    far.close()
+    near, far = pair.attach(), pair.attach()
+    seen = {}
+    # One is in front of the change, and the other behind it.
+    together(lambda: take(near, {}, first - 10), lambda: take(far, seen, first + 5))
+    assert seen[first] == [1000 * value for value in plain(first)]
+    # So that no step is made again before the change is asked to go.
+    ok(remote("pause", "p"))
     pair.restart(signal.SIGKILL)
     refused = pair.begun("update", "p", "--withdraw")
     assert refused.code == 1 and "every step in front of it has been begun" in refused.err, refused
@@ -267,10 +326,13 @@ def test_what_holds_from_an_epoch_on_is_not_asked_for_before_the_epoch_is_known(
     ok(remote("pause", "p"))
     far.close()
     pair.restart(signal.SIGTERM)
-    refused = pair.begun("update", "p", "--next-epoch", "--set", "map.K=1000")
+    change = ["update", "p", "--next-epoch", "--set", "map.K=1000"]
+    refused = pair.begun(*change)
     assert refused.code == 1 and "which epoch they reach is known when they have been made again" in refused.err, refused
+    known_from = int(re.search(r"ask again as soon as step (\d+) is the next one", refused.err)[1])
+    assert known_from >= 25
     ok(remote("resume", "p"))
     again = pair.attach()
-    take(again, {}, 80)
-    assert "from epoch" in ok(remote("update", "p", "--next-epoch", "--set", "map.K=1000"))
+    take(again, {}, known_from)
+    assert "from epoch" in ok(remote(*change))
     assert np.array_equal(seen[24], [8, 9])

@@ -1,5 +1,5 @@
 // Looks for bytes of an index that are believed and should not be (fault 31). Their checksum is put right, so
-// that what lies behind it is reached.
+// that what lies behind it is reached; so is the version, but for the old one.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,9 +12,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace penstock;
-  if (size < 92) return 0;
+  if (size < 68) return 0;
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  std::memcpy(bytes.data(), "PENSTIX\n\2\0\0\0", 12);
+  const bool is_old = data[8] == 1;
+  std::memcpy(bytes.data(), is_old ? "PENSTIX\n\1\0\0\0" : "PENSTIX\n\2\0\0\0", 12);
   // The data's size and ends are those that the index claims.
   auto* begin = reinterpret_cast<uint8_t*>(bytes.data());
   const IndexStamp stamp = {LoadU64(begin + 16), {}, LoadU32(begin + 40), LoadU32(begin + 44)};

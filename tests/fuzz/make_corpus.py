@@ -62,8 +62,10 @@ def examples():
 def index_file():
     """As io/record/record_index.h draws it."""
 
-    def index(offsets, damages=(), data_bytes=1000):
-        head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", 1, 1, data_bytes, 0, 0, 0, 0, len(offsets), len(damages))
+    def index(offsets, damages=(), data_bytes=1000, version=2):
+        head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", version, 1, data_bytes, 0, 0, 0, 0, len(offsets), len(damages))
+        if version > 1:
+            head += struct.pack("<QqQ", 0, 0, 0)
         body = head + b"".join(struct.pack("<QQQ", *damage) for damage in damages) + struct.pack(f"<{len(offsets)}Q", *offsets)
         return body + struct.pack("<I", crc32c(body))
 
@@ -71,6 +73,7 @@ def index_file():
     yield "damages", index([0, 500], [(100, 400, 1), (900, 100, 2)])
     yield "none", index([], data_bytes=0)
     yield "overlap", index([0, 10, 990])
+    yield "version_1", index([0, 500], [(100, 400, 1), (900, 100, 2)], version=1)
 
 
 def jpeg():

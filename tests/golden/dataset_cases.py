@@ -451,6 +451,15 @@ def _parsed(t, *texts):
 _TEXTS = (b"1", b"x", b"3", b"4", b"y", b"6", b"7", b"8")
 
 
+# Of lengths that differ in the second, the third and the fifth of each two.
+_WORDS = (b"ab", b"cd", b"e", b"fgh", b"", b"x", b"ij", b"kl", b"mnop", b"q", b"r")
+
+
+def _raw(t, *texts):
+    """The bytes of texts."""
+    return t.Dataset.from_tensor_slices(list(texts)).map(lambda x: t.io.decode_raw(x, "uint8"))
+
+
 def _some_records(t):
     """An Example, what is none, and an Example."""
     good = tfrecord_files.example(label=5)
@@ -498,6 +507,14 @@ CASES.update({
     "ignore_errors_behind_zip": lambda t: t.Dataset.zip((_parsed(t, *_TEXTS), _parsed(t, b"1", b"2", b"z", b"4", b"5"))).ignore_errors(),
     "ignore_errors_behind_groups": lambda t: _parsed(t, *_TEXTS)
     .group_by_window(lambda x: x % 2, lambda key, window: window.batch(2), window_size=2)
+    .ignore_errors(),
+    "ignore_errors_behind_batches": lambda t: _raw(t, *_WORDS).batch(2).ignore_errors(),
+    "ignore_errors_behind_some_batches": lambda t: _raw(t, *_WORDS).batch(2).take(4).ignore_errors().repeat(2),
+    "ignore_errors_behind_batches_of_groups": lambda t: _raw(t, *_WORDS)
+    .group_by_window(lambda x: array(0, "int64"), lambda key, window: window.batch(2), window_size=4)
+    .ignore_errors(),
+    "ignore_errors_behind_buckets": lambda t: _raw(t, *_WORDS)
+    .bucket_by_sequence_length(lambda x: t.length_of(x) * 0, [1], [2, 2], no_padding=True)
     .ignore_errors(),
     "assert_cardinality": lambda t: number(t, 9).filter(lambda x: x % 2 == 0).apply(t.experimental.assert_cardinality(5)),
     "pad_to_cardinality": lambda t: number(t, 3).map(lambda x: {"x": x}).apply(t.experimental.pad_to_cardinality(5)),

@@ -179,6 +179,16 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
        12, "damaged.tfrecord, record 60"},
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | batch { batch_size: 4 }", 7,
        "record 30"},
+      // Of a shuffle's buffer goes out what is drawn without what failed, as in tf.data.
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | shuffle { buffer_size: 10 seed: 1 } | "
+       "$PARSE | batch { batch_size: 3 }",
+       17, "damaged.tfrecord, record 60"},
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | shuffle { buffer_size: 60 seed: 1 } | "
+       "shuffle { buffer_size: 1 seed: 2 } | $PARSE | batch { batch_size: 1 }",
+       1, "damaged.tfrecord, record 60"},
+      {"tfrecord { files: 'FOLDER/damaged.tfrecord' } | shuffle { buffer_size: 61 seed: 1 } | "
+       "$PARSE | batch { batch_size: 1 }",
+       0, "damaged.tfrecord, record 60"},
       // In front of a cut: what comes before is handed on, and nothing behind it.
       {"tfrecord { files: 'FOLDER/mixed.tfrecord' } | $PARSE | filter { predicate: 'n % 2 == 0' } "
        "| "

@@ -83,6 +83,36 @@ void RunPair(const WaitTimes& times, uint32_t slots, uint32_t keep, bool dawdle,
   CHECK(batches == static_cast<int64_t>(steps));
 }
 
+// Nobody looks at the clock here: what a Tick() would do is not done.
+TEST_CASE("who skips and never reads, or has left its split group, keeps nobody waiting") {
+  for (const bool skips : {true, false}) {
+    for (const uint32_t keep : {0u, 1u, 2u}) {
+      INFO("skips " << skips << " keep " << keep);
+      constexpr int64_t kSteps = 10000;
+      auto writer = MakeWriter(SmallRing(3, 9));
+      ConsumerSpec spec;
+      if (skips) {
+        spec.slow = SlowPolicy::kSkip;
+      } else {
+        spec.mode = GroupMode::kSplit;
+        spec.group = "workers";
+      }
+      TestConsumer stands(writer.get(), kForOne, spec), consumer(writer.get(), kForOne);
+      std::thread producer([&] { ProduceAll(writer.get(), kSteps, false); });
+      if (!skips) {
+        Lease lease;
+        while (stands.reader().Next(0, &lease) != Reader::Result::kBatch) writer->Deal();
+        stands.reader().Release(lease);
+        stands.reader().Leave();
+        stands.Detach();
+      }
+      const int64_t batches = ConsumeAll(&consumer.reader(), keep, 7);
+      producer.join();
+      CHECK(batches == kSteps);
+    }
+  }
+}
+
 TEST_CASE("writer and one consumer wake each other") {
   SECTION("for one, two slots") { RunPair(kForOne, 2, 0, false, 30000); }
   SECTION("for one, three slots, slow writer") { RunPair(kForOne, 3, 0, true, 30000); }

@@ -210,7 +210,9 @@ def attach(
         next batch when it, or its successor, is there; 0 for not at all.
       slow: of mode "broadcast", what happens when this consumer holds up another one. "block": the
         other one waits for `lag` seconds, then this one is served from memory of its own; "detach":
-        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts.
+        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts. Groups of the other modes are waited for as long as
+        it takes, unless `penstock slow` says otherwise. For a user who may only attach other users wait 10 seconds in all, whatever it asks for: of
+        mode "split", and of "rank" before all ranks have been there, it gets DetachedError then.
       lag: seconds.
       consumer: a name, unique in the group.
       take_over: takes the place of a consumer of the same name or rank, which gets DetachedError; another user's needs the right to
@@ -228,7 +230,7 @@ def attach(
     Raises:
       UnavailableError: no daemon answers at the socket, or not in time.
       NotFoundError: it runs no pipeline of that name.
-      PermissionDeniedError: the socket is not yours to use.
+      PermissionDeniedError: the socket is not yours to use, or the group of ranks or of a split is another user's and you may only attach.
       FailedPreconditionError: the daemon is of another release, the group of another kind, or the
         cursor of another stream.
       InvalidArgumentError: an argument is no such value: a lag below zero, a control character in a name.

@@ -9,7 +9,8 @@ class Options:
     """Accepted wherever tf.data's are, with any attribute: options.threading.private_threadpool_size = 4.
 
     That one sets the number of worker threads. `options.ring.slot_bytes`, which TensorFlow has not, sets how many bytes of one batch may be of
-    a size that only the data tells. No other has an effect: order never depends on the machine, and there is nothing to tune.
+    a size that only the data tells, and `options.memory.max_work_bytes` what the pipeline may take for all that it computes and keeps, beside its
+    ring. No other has an effect: order never depends on the machine, and there is nothing to tune.
     """
 
     def __init__(self):
@@ -32,6 +33,11 @@ class Options:
     def slot_bytes(self):
         """How many bytes of one batch may be of a size that only the data tells, or None for the daemon's default, beyond which a ring grows."""
         return self._number("ring", "slot_bytes") or None
+
+    @property
+    def max_work_bytes(self):
+        """How many bytes the pipeline may take for what it computes and keeps, or None for the daemon's default."""
+        return self._number("memory", "max_work_bytes") or None
 
     def _number(self, group, name):
         inner = self._values.get(group)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/row_shape.h"
 #include "server/engine/compute/batch_program.h"
 #include "server/engine/section/section_op.h"
 
@@ -55,6 +56,28 @@ OrderFactory OrderOf(std::shared_ptr<const Section> section) {
   };
 }
 
+// Whether batches may fail by the shapes of their rows, which have been computed in front of them: behind the batch op nothing has left
+// them out.
+bool RowsMayDiffer(const Dataset& dataset) {
+  if (dataset.batch_rows.value_or(1) == 1 || dataset.batch.kind != BatchForm::Kind::kPlain)
+    return false;
+  const bool told_by_data =
+      std::any_of(dataset.signature.begin(), dataset.signature.end(), [](const Feature& feature) {
+        return feature.type.form == RowForm::kPlain && HasUnknownAxes(feature.type.shape);
+      });
+  if (!told_by_data) return false;
+  const OrderNode* node = dataset.order.get();
+  while (node != nullptr && node->stage != dataset.batch.stage) {
+    if (node->decided_by_values) return false;
+    if (node->nested != nullptr) {
+      node = node->nested.get();
+    } else {
+      node = node->inputs.empty() ? nullptr : node->inputs[0].get();
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
@@ -93,9 +116,36 @@ void SectionCuts::EndAlone() {
 void SectionCuts::EndEmpty() { EndWith(std::make_unique<AsNothing>(), 0); }
 
 absl::Status SectionCuts::LeaveOutFailures() {
-  if (!walk_.ignored() || !can_fail()) return absl::OkStatus();
+  if (!walk_.ignored()) return absl::OkStatus();
+  if (!can_fail()) {
+    if (!RowsMayDiffer(dataset_.now())) return absl::OkStatus();
+    stages_.RaiseMeaning(dataset_.now().batch.stage,
+                         {2, "one whose rows differ in shape is left out"});
+    return LeaveOutBatches();
+  }
   if (dataset_.batched()) return EndBatches();
   EndWith(std::make_unique<AsIs>(dataset_.now().signature), 0);
+  return absl::OkStatus();
+}
+
+absl::Status SectionCuts::LeaveOutBatches() {
+  Dataset& now = dataset_.now();
+  absl::StatusOr<BatchProgram> program = BatchProgram::Create(now, stages_.names());
+  if (!program.ok()) return program.status();
+  auto section = std::make_shared<Section>();
+  section->stage = walk_.number();
+  section->stage_names = stages_.names();
+  section->width = now.width;
+  section->work = section->tree = now.work.get();
+  section->batch = std::make_unique<BatchProgram>(*std::move(program));
+  section->hands_on_rows = true;
+  section->ignored = walk_.ignored();
+  auto node = std::make_unique<OrderNode>();
+  node->stage = section->stage;
+  node->decided_by_values = true;
+  node->inputs.push_back(std::move(now.order));
+  node->make = OrderOf(std::move(section));
+  now.order = std::move(node);
   return absl::OkStatus();
 }
 

@@ -41,6 +41,8 @@ class SectionCuts {
                                    const WorkNode** input);
 
  private:
+  // Such batches go through a section, which hands on the rows of those that are one. They stay batches: of their rows ranks have parts.
+  absl::Status LeaveOutBatches();
   // The dataset becomes that of the elements which the section hands over.
   void BeginAfter(Section& section, Signature signature, std::string structure, size_t hidden);
   const ElementCells* BeginInCells(int stage, Signature signature, std::string structure,

@@ -171,7 +171,7 @@ std::optional<FileTable::IndexOrError> FileTable::AskIndex(uint32_t file, OnDama
     errands->Push(load.get());
   } else if (load->done()) {
     absl::Status status = load->status();
-    load.reset();
+    index_loads_.erase(file);
     if (!status.ok()) return status;
     return Index(file, on_damage);
   }

@@ -124,6 +124,8 @@ class OrderWalk {
     std::vector<RecordOrigins::Origins> rows = origins_.OfInput(*task);
     element_rows_.clear();
     section_runner_.Run(task);
+    // Rows that are handed on are known already.
+    if (task->section->hands_on_rows) return;
     origins_.Remember(*task, std::move(rows), element_rows_);
   }
 

@@ -105,6 +105,7 @@ void SectionRunner::Run(SectionTask* task) {
     try {
       RunBatch(task);
     } catch (const MemoryLimitError& error) {
+      task->elements.clear();
       task->error = MemoryStatus(error);
       task->error =
           absl::Status(task->error.code(),
@@ -282,11 +283,17 @@ void SectionRunner::RunBatch(SectionTask* task) {
   }
   step.variable.Reset(program.tensors(), program.layouts(),
                       (program.batch_rows() + program.block_rows() - 1) / program.block_rows());
+  // A block that finds out which records its positions are writes that down.
+  if (section.hands_on_rows) {
+    task->charge.MakeRoom(task->elements, step.records.size());
+    task->elements = step.records;
+  }
   for (uint32_t first = 0; first < step.info.rows; first += program.block_rows()) {
     batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
   }
   batches_.Complete(program, &step, &arena);
   if (!step.failure.ok()) {
+    task->elements.clear();
     const auto row = absl::MakeConstSpan(step.records)
                          .subspan(size_t(step.failed_row) * section.width, section.width);
     // Rows that make no batch together are the data's fault as well: shapes that differ are no valid argument (as in TensorFlow).
@@ -295,6 +302,8 @@ void SectionRunner::RunBatch(SectionTask* task) {
                                      : step.failure;
     if (!LeftOut(task, row, of_data, step.failure_reason, step.failed_loading))
       task->error = step.failure;
+  } else if (section.hands_on_rows) {
+    step.records.clear();
   } else {
     const Columns columns = ColumnsOf(program, step, arena);
     RecordRef reference = ElementOrigin(absl::MakeConstSpan(step.records).first(section.width),

@@ -40,6 +40,8 @@ struct Section {
   // One of the two: what becomes of each row, or what all rows of one element of the input make together.
   std::unique_ptr<SplitOp> split;
   std::unique_ptr<BatchProgram> batch;
+  // With `batch`: its rows are handed on as they were, where they make one, and what becomes of them is done for its failures.
+  bool hands_on_rows = false;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
   // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
   std::optional<IgnoredFailures> ignored;
@@ -50,6 +52,10 @@ struct Section {
     return batch != nullptr ? 1 : split->elements_of_each();
   }
   bool one_to_one() const { return elements_of_each() == 1; }
+  // How many elements of what it gives these references are.
+  size_t NumElements(const RecordList& references) const {
+    return hands_on_rows ? (references.empty() ? 0 : 1) : references.size();
+  }
 };
 
 struct SectionTask {
@@ -64,7 +70,7 @@ struct SectionTask {
   bool counted = false;
   bool input_failed = false;  // behind the last record
 
-  // Set by the worker, which gives the records back.
+  // Set by the worker, which gives the records back, unless it hands them on.
   MemoryCharge charge;  // of `elements`
   RecordList elements;
   uint64_t element_bytes = 0;

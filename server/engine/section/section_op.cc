@@ -36,10 +36,11 @@ Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
       before_ = 0;
       skipped_at_position_ = skipped_;
     }
+    const size_t elements = section_->NumElements(block.elements);
     if (resumed_) {
       // What was taken before it was counted then, as were the failures on the way.
-      const uint64_t taken = std::min<uint64_t>(resume_at_ - before_, block.elements.size());
-      for (; next_ < taken; ++next_) context_.store.Release({&block.elements[next_], 1});
+      const uint64_t taken = std::min<uint64_t>(resume_at_ - before_, elements);
+      for (; next_ < taken; ++next_) context_.store.Release(Element(block, next_));
       while (next_failure_ < block.failures.size() &&
              before_ + block.failures[next_failure_].before < resume_at_)
         ++next_failure_;
@@ -51,14 +52,15 @@ Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     }
     while (*pulled < count) {
       if (!NoteFailures(block)) return Pulled::kFailed;
-      if (next_ == block.elements.size()) break;
-      out.push_back(block.elements[next_++]);
+      if (next_ == elements) break;
+      const absl::Span<const RecordRef> element = Element(block, next_++);
+      out.insert(out.end(), element.begin(), element.end());
       ++*pulled;
       ++taken_;
       skipped_at_position_ = skipped_;
     }
     // Failures behind the last element are noted when something is asked for behind them.
-    if (next_ < block.elements.size() || next_failure_ < block.failures.size()) break;
+    if (next_ < elements || next_failure_ < block.failures.size()) break;
     // Whoever has got all that was asked for is told of an end or an error the next time.
     if (*pulled == count && is_last) break;
     // A block behind which nothing comes stays: it is the position of the end.
@@ -73,6 +75,11 @@ Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     next_ = next_failure_ = 0;
   }
   return Pulled::kSome;
+}
+
+absl::Span<const RecordRef> SectionOp::Element(const SectionTask& block, size_t i) const {
+  const absl::Span<const RecordRef> all = block.elements;
+  return section_->hands_on_rows ? all : all.subspan(i, 1);
 }
 
 Pulled SectionOp::Skip(uint64_t count, uint64_t* skipped) {
@@ -147,8 +154,10 @@ void SectionOp::Restart(uint64_t epoch) {
   epoch_ = epoch;
   if (!blocks_.empty()) {
     SectionTask& front = *blocks_.front();
-    if (front.done.load(std::memory_order_acquire))
-      front.elements.erase(front.elements.begin(), front.elements.begin() + next_);
+    if (front.done.load(std::memory_order_acquire)) {
+      const size_t taken = section_->hands_on_rows ? next_ * front.elements.size() : next_;
+      front.elements.erase(front.elements.begin(), front.elements.begin() + taken);
+    }
   }
   while (!blocks_.empty()) {
     Retire(std::move(blocks_.front()));

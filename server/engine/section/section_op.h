@@ -38,12 +38,14 @@ class SectionOp final : public OrderOp {
   absl::Status Restore(Position& position) override;
   // Nobody knows before the values do, unless every element makes as many.
   std::optional<uint64_t> Count() override;
-  uint32_t width() const override { return 1; }
+  uint32_t width() const override { return section_->hands_on_rows ? section_->width : 1; }
   absl::Status status() const override;
 
  private:
   Pulled SkipBatches(uint64_t count, uint64_t* skipped);
   Pulled SkipBlocks(uint64_t count, uint64_t* skipped);
+  // The references of element `i` of those that a block gives.
+  absl::Span<const RecordRef> Element(const SectionTask& block, size_t i) const;
   // Asks for blocks until enough are on their way.
   void Ask();
   // Whether a further block may be asked for.

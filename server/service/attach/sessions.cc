@@ -434,6 +434,8 @@ void Sessions::Tick() {
   if (sessions_.empty()) return;
   const auto now_ns = static_cast<uint64_t>(loop_.Now());
   for (const auto& pipeline : table_.List()) {
+    if (guest_wait_ != nullptr)
+      pipeline->SetGuestWait(static_cast<uint64_t>(absl::ToInt64Nanoseconds(guest_wait_())));
     pipeline->Tick(now_ns, static_cast<uint64_t>(absl::ToInt64Nanoseconds(rejoin_)));
   }
   if (++ticks_ % kGoneTicks == 0) {

@@ -38,6 +38,11 @@ class Sessions {
   // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
   void RestAfter(std::function<absl::Duration()> idle);
 
+  // How long others wait for a user who may only attach (ring/guest_purses.h). Asked again and again.
+  void WaitForGuests(std::function<absl::Duration()> guest_wait) {
+    guest_wait_ = std::move(guest_wait);
+  }
+
   // Told of each who is refused because there are `max_consumers`.
   void OnNoPlace(std::function<void()> told) { no_place_ = std::move(told); }
 
@@ -138,6 +143,7 @@ class Sessions {
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;
   std::function<absl::Duration()> idle_;  // of RestAfter()
+  std::function<absl::Duration()> guest_wait_;  // of WaitForGuests(); null: the ring's default
   std::function<void()> no_place_;        // of OnNoPlace()
   uint64_t ticks_ = 0;
   std::unique_ptr<ConsumerNotes> notes_;  // null: nothing is kept

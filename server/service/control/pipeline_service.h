@@ -102,6 +102,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                               v1::DetachConsumerResponse* response) override;
   grpc::Status UpdateGroup(grpc::ServerContext* context, const v1::UpdateGroupRequest* request,
                            v1::UpdateGroupResponse* response) override;
+  grpc::Status DropGroup(grpc::ServerContext* context, const v1::DropGroupRequest* request,
+                         v1::DropGroupResponse* response) override;
   grpc::Status ExplainPipeline(grpc::ServerContext* context,
                                const v1::ExplainPipelineRequest* request,
                                v1::ExplainPipelineResponse* response) override;

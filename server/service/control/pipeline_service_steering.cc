@@ -132,9 +132,10 @@ absl::Status ReadStep(const Request& request, RequestedChange* requested) {
                    "step");
 }
 
-absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested) {
+absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested,
+                                  std::string* notice) {
   requested.change.set_time_unix_ms(absl::ToUnixMillis(absl::Now()));
-  absl::StatusOr<v1::Change> change = pipeline.Update(requested);
+  absl::StatusOr<v1::Change> change = pipeline.Update(requested, notice);
   if (absl::IsAborted(change.status())) return WithReason(change.status(), "ETAG_MISMATCH");
   if (absl::IsFailedPrecondition(change.status()))
     return WithReason(change.status(), "CANNOT_CHANGE");
@@ -142,8 +143,8 @@ absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested)
 }
 
 // One try of an update: Aborted where the pipeline was changed meanwhile.
-absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline,
-                                      const v1::UpdatePipelineRequest& request) {
+absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipelineRequest& request,
+                                      std::string* notice) {
   RequestedChange requested;
   // Stages are compared with those that this etag stands for.
   requested.etag = request.etag().empty() ? pipeline.etag() : request.etag();
@@ -157,7 +158,7 @@ absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline,
   if (status.ok()) status = ReadStep(request, &requested);
   if (!status.ok()) return status;
   requested.at_next_epoch = request.at_next_epoch();
-  return Change(pipeline, std::move(requested));
+  return Change(pipeline, std::move(requested), notice);
 }
 
 }  // namespace
@@ -207,7 +208,7 @@ grpc::Status PipelineServiceImpl::SeekPipeline(grpc::ServerContext* context,
   requested.change.set_seek_cursor(request->cursor());
   if (absl::Status status = ReadStep(*request, &requested); !status.ok())
     return ToGrpc(status, request->name());
-  auto change = Change(**pipeline, std::move(requested));
+  auto change = Change(**pipeline, std::move(requested), response->mutable_notice());
   if (!change.ok()) return ToGrpc(WithField(change.status(), "cursor"), request->name());
   *response->mutable_change() = *std::move(change);
   response->set_etag((*pipeline)->etag());
@@ -228,11 +229,12 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     resolved.mutable_update_mask()->add_paths("stage");
     request = &resolved;
   }
-  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request);
+  std::string* const notice = response->mutable_notice();
+  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, notice);
   // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
   for (int turn = 1;
        turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
-    change = UpdateOnce(**pipeline, *request);
+    change = UpdateOnce(**pipeline, *request, notice);
   }
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);
@@ -286,6 +288,16 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
       (*pipeline)->SetSlowPolicy(request->group(), *slow,
                                  request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms()),
       request->name());
+}
+
+grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
+                                            const v1::DropGroupRequest* request,
+                                            v1::DropGroupResponse*) {
+  const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
+  if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
+  absl::Status status = (*pipeline)->DropGroup(request->group());
+  if (absl::IsNotFound(status)) status = WithReason(status, "GROUP_NOT_FOUND");
+  return ToGrpc(WithField(std::move(status), "group"), request->name());
 }
 
 grpc::Status PipelineServiceImpl::ExplainPipeline(grpc::ServerContext* context,

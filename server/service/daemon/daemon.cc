@@ -364,6 +364,8 @@ absl::Status RunDaemon(DaemonOptions options) {
                     options.rejoin);
   if (!sessions.status().ok()) return sessions.status();
   sessions.OnNoPlace([&access] { access.CountNoPlace(); });
+  sessions.WaitForGuests(
+      [&settings] { return absl::Milliseconds(settings.Get()->attach_only_wait_ms()); });
   sessions.RestAfter(
       [&settings] { return absl::Milliseconds(settings.Get()->memory().idle_ms()); });
   absl::StatusOr<std::unique_ptr<ControlServer>> control =

@@ -128,6 +128,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   v1::MemoryLimits* memory = config->mutable_memory();
   if (!memory->has_idle_ms()) memory->set_idle_ms(600'000);
   if (!config->has_rejoin_ms()) config->set_rejoin_ms(10'000);
+  if (!config->has_attach_only_wait_ms()) config->set_attach_only_wait_ms(10'000);
   v1::SharedPrefixOptions* prefix = config->mutable_shared_prefix();
   if (!prefix->has_min_element_us()) prefix->set_min_element_us(20);
 
@@ -149,6 +150,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("log_lines_per_cause", config->log_lines_per_cause(), 1, 10'000));
   status.Update(CheckRange("stop_timeout_ms", config->stop_timeout_ms(), 100, 600'000));
   status.Update(CheckRange("rejoin_ms", config->rejoin_ms(), 0, 3'600'000));
+  status.Update(CheckRange("attach_only_wait_ms", config->attach_only_wait_ms(), 0, 3'600'000));
   if (!config->state_dir().empty() && config->state_dir() != "none" &&
       config->state_dir()[0] != '/') {
     status.Update(absl::InvalidArgumentError(

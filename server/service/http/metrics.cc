@@ -172,6 +172,15 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
       gauge("penstock_pipeline_oldest_write_seconds",
             "Age of the write to a kept file that has been under way longest; 0 below one second."),
       [](const auto& stats) { return stats.oldest_write().seconds(); });
+  each(gauge("penstock_pipeline_oldest_work_seconds",
+             "Age of the rows at another process that are away longest; 0 below one second."),
+       [](const auto& stats) { return stats.oldest_work().seconds(); });
+  each(gauge("penstock_pipeline_tasks_away", "Tasks whose work others do now."),
+       [](const auto& stats) { return stats.tasks_away(); });
+  each(gauge("penstock_pipeline_work_bytes", "Memory of what it computes and keeps."),
+       [](const auto& stats) { return stats.work_bytes(); });
+  each(gauge("penstock_pipeline_work_limit_bytes", "The most that this may take; 0: no limit."),
+       [](const auto& stats) { return stats.max_work_bytes(); });
   each(counter("penstock_pipeline_running_seconds_total", "Time since the pipeline began."),
        [](const auto& stats) { return Seconds(stats.running_ns()); });
   each(gauge("penstock_pipeline_epoch", "The pass over the source, from 0."),
@@ -200,6 +209,17 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
     for (const v1::PipelineStats& stats : pipelines) {
       for (const v1::StageStats& stage : stats.stages())
         family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}}, Seconds(stage.busy_ns()));
+    }
+  }
+  {
+    Family family = counter("penstock_stage_away_seconds_total",
+                            "Time of tasks of a stage whose work others did.");
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::StageStats& stage : stats.stages()) {
+        if (stage.away_ns() > 0)
+          family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}},
+                     Seconds(stage.away_ns()));
+      }
     }
   }
   {

@@ -82,6 +82,10 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"sentence", analysis.sentence()},
               {"oldest_read", stats.has_oldest_read() ? CallOf(stats.oldest_read()) : json()},
               {"oldest_write", stats.has_oldest_write() ? CallOf(stats.oldest_write()) : json()},
+              {"oldest_work", stats.has_oldest_work() ? CallOf(stats.oldest_work()) : json()},
+              {"tasks_away", stats.tasks_away()},
+              {"work_bytes", stats.work_bytes()},
+              {"max_work_bytes", stats.max_work_bytes()},
               {"numa_notices", std::vector<std::string>(stats.numa().notice().begin(),
                                                         stats.numa().notice().end())},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
@@ -93,6 +97,7 @@ json StatsOf(const v1::PipelineStats& stats) {
         {{"name", stats.stages(i).name()},
          {"elements", stats.stages(i).elements()},
          {"queue", stats.stages(i).queue()},
+         {"away_s", 1e-9 * static_cast<double>(stats.stages(i).away_ns())},
          {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0}});
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix()) {

@@ -124,14 +124,17 @@ class Pipeline {
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled);
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
-  // etag is another one.
-  absl::StatusOr<v1::Change> Update(const RequestedChange& requested) {
-    return steering_.Update(requested);
+  // etag is another one. `notice`: why it holds from a later step on than the next one, where no step was asked for.
+  absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
+                                    std::string* notice = nullptr) {
+    return steering_.Update(requested, notice);
   }
   // An error where it cannot be written down: then nothing is changed.
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms) {
     return steering_.SetSlowPolicy(group, slow, lag_ms);
   }
+  // NotFound where there is none of that name.
+  absl::Status DropGroup(const std::string& group) { return steering_.DropGroup(group); }
 
   // --- numbers ---
   // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
@@ -169,6 +172,8 @@ class Pipeline {
   void Rest() { streams_.Rest(); }
   // Ends those of its streams in which a read takes longer than its deadline. To be called a few times in that time.
   void EndAtHungReads() { streams_.EndAtHungReads(); }
+  // As Writer::SetGuestWait, from the next Tick() on.
+  void SetGuestWait(uint64_t guest_wait_ns) { streams_.SetGuestWait(guest_wait_ns); }
   // As Writer::Tick.
   void Tick(uint64_t now_ns, uint64_t rejoin_ns) { streams_.Tick(now_ns, rejoin_ns); }
   // Stops the executor; its consumers get `reason` after the batches that were ready, unless the

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ring/may_take_place.h"
 #include "ring/rival.h"
 #include "server/service/stream/ring_sink.h"
 #include "spdlog/spdlog.h"
@@ -67,6 +68,11 @@ absl::Status PipelineAttachments::MayHaveDevice(const Stream& stream,
   return absl::OkStatus();
 }
 
+bool PipelineAttachments::IsGuest(const Newcomer& newcomer) const {
+  return newcomer.uid != options_.owner.uid && newcomer.uid != geteuid() &&
+         !newcomer.spec.may_send_away;
+}
+
 absl::StatusOr<Attached> PipelineAttachments::AttachTo(std::shared_ptr<Stream> stream,
                                                        const Newcomer& newcomer) {
   if (newcomer.spec.on_device) {
@@ -75,8 +81,10 @@ absl::StatusOr<Attached> PipelineAttachments::AttachTo(std::shared_ptr<Stream> s
   }
   Attached attached;
   ring::ConsumerSpec spec = newcomer.spec;
-  if (const auto policy = keeper_.SlowPolicyOf(spec.group))
-    std::tie(spec.slow, spec.lag_ms) = *policy;
+  const auto policy = keeper_.SlowPolicyOf(spec.group);
+  spec.group_is_told = policy.has_value();
+  if (policy) std::tie(spec.slow, spec.lag_ms) = *policy;
+  spec.is_guest = IsGuest(newcomer);
   const ring::Status status =
       stream->writer().Attach(spec, newcomer.position, newcomer.pid, &attached.handle);
   if (!status.ok()) return FromRing(status);
@@ -156,7 +164,13 @@ absl::StatusOr<Attached> PipelineAttachments::Replay(const Newcomer& newcomer) {
   const auto num_read = std::count_if(replays.begin(), replays.end(), [](const auto& replay) {
     return !replay.stream->writer().IsDeserted();
   });
-  if (static_cast<size_t>(num_read) >= kMaxReplays || replays.size() >= kMaxReplaysAndEnding) {
+  const auto of_user = std::count_if(replays.begin(), replays.end(),
+                                     [&newcomer](const PipelineStreams::ReplayStream& replay) {
+                                       return replay.spec.uid == newcomer.uid;
+                                     });
+  if (!ring::MayTakePlace(static_cast<size_t>(num_read),
+                          IsGuest(newcomer) ? static_cast<size_t>(of_user) : 0, kMaxReplays) ||
+      replays.size() >= kMaxReplaysAndEnding) {
     return absl::ResourceExhaustedError(
         absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
                      newcomer.position.step, ")"));
@@ -176,6 +190,8 @@ absl::StatusOr<Attached> PipelineAttachments::Replay(const Newcomer& newcomer) {
   alone.spec.group = newcomer.spec.group;
   alone.spec.name = newcomer.spec.name;
   alone.spec.identity = newcomer.spec.identity;
+  alone.spec.uid = newcomer.uid;
+  alone.spec.may_send_away = newcomer.spec.may_send_away;
   alone.spec.on_device = newcomer.spec.on_device;
   absl::StatusOr<Attached> attached = AttachTo(*stream, alone);
   if (!attached.ok()) return attached;

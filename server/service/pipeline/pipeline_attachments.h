@@ -63,6 +63,8 @@ class PipelineAttachments {
   // Of those of StartAgain() that have no result yet, who is at the lowest position from which a stream can be made; -1: nobody.
   int FindLowest(const std::vector<Newcomer>& placed,
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
+  // Neither its owner nor the daemon's user, nor allowed to control it.
+  bool IsGuest(const Newcomer& newcomer) const;
   absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
   // Who catches up in a ring of its own has its name or rank as those in the shared one have: AlreadyExists, or it is sent away.
   absl::Status MakeWay(const ring::ConsumerSpec& spec) const;

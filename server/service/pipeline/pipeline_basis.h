@@ -58,6 +58,7 @@ struct PipelineOptions {
   KeptState state;
   // Keeps a state, a history before it takes effect; null: it is not kept.
   std::function<absl::Status(const KeptState& state)> write_state = nullptr;
+  std::string state_path = {};  // where, for who is told
   // Told of what is done to it; may be null.
   std::function<void(v1::Event event)> on_event = nullptr;
   // Whose it is, and what its ring's memory is taken from; null: there is no limit.

@@ -1,6 +1,7 @@
 #include "server/service/pipeline/pipeline_keeper.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/monotonic_clock.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -74,27 +75,45 @@ absl::Status PipelineKeeper::Keep(const std::string& etag, Timeline timeline,
   return absl::OkStatus();
 }
 
-void PipelineKeeper::EpochBegins(uint64_t step) {
+bool PipelineKeeper::EpochBegins(uint64_t step) {
   std::lock_guard<std::mutex> journal_lock(journal_mutex_);
-  KeptState state;
   Timeline timeline = this->timeline();
   // Another stream may have been there first, at the same step.
-  if (!timeline.is_waiting()) return;
+  if (!timeline.is_waiting()) return true;
   timeline.BeginWaiting(step);
   const v1::Change change = timeline.history().back();
+  KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    timeline_ = timeline;
     state = StateWith(timeline);
   }
   if (const absl::Status status = Write(state); !status.ok()) {
-    spdlog::warn("pipeline {}: that epoch {} began at step {} could not be kept: {}", name_,
-                 change.epoch(), step, status.ToString());
+    if (epoch_unkept_ns_.load() != 0) return false;
+    epoch_unkept_ns_ = MonotonicNs();
+    const std::string text =
+        absl::StrCat("epoch ", change.epoch(), " waits at step ", step,
+                     ", as that it begins there could not be written down, and is tried again: ",
+                     status.message());
+    spdlog::error("pipeline {}: {}", name_, text);
+    events_.Tell(v1::EVENT_KIND_UPDATED, text);
+    return false;
+  }
+  epoch_unkept_ns_ = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    timeline_ = timeline;
   }
   spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
                change.epoch(), step);
   events_.Tell(v1::EVENT_KIND_UPDATED,
                absl::StrCat("epoch ", change.epoch(), " begins at step ", step), &change);
+  return true;
+}
+
+std::optional<uint64_t> PipelineKeeper::EpochUnkeptNs() const {
+  const int64_t since_ns = epoch_unkept_ns_.load();
+  if (since_ns == 0) return std::nullopt;
+  return static_cast<uint64_t>(MonotonicNs() - since_ns);
 }
 
 absl::StatusOr<bool> PipelineKeeper::Pause(bool paused, std::string* notice) {

@@ -6,6 +6,7 @@
 // Limits:   kMaxPolicies groups.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,8 +52,11 @@ class PipelineKeeper {
   // may be null. Aborted:
   // it is not made of the one with that etag.
   absl::Status Keep(const std::string& etag, Timeline timeline, const std::function<void()>& take);
-  // The change that waits for its epoch begins at that step. From a stream's own thread.
-  void EpochBegins(uint64_t step);
+  // The change that waits for its epoch begins at that step. False where that could not be written down: then it waits on, as a successor
+  // would not know that somebody has steps of it, and is asked again. From a stream's own thread.
+  bool EpochBegins(uint64_t step);
+  // How long an epoch has waited for its beginning to be written down; nullopt: none does.
+  std::optional<uint64_t> EpochUnkeptNs() const;
 
   bool paused() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -95,6 +99,8 @@ class PipelineKeeper {
   std::mutex journal_mutex_;
   bool retired_ = false;  // under journal_mutex_
   bool unkept_ = false;   // under journal_mutex_: it goes on, but is written down as paused
+  // Since when an epoch waits for its beginning to be written down; 0: none does.
+  std::atomic<int64_t> epoch_unkept_ns_{0};
 
   // Who changes what stands below has journal_mutex_, too. Before the numbers' lock.
   mutable std::mutex mutex_;

@@ -52,7 +52,8 @@ absl::Status PipelineSteering::Pause(bool paused, std::string* notice) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& requested) {
+absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& requested,
+                                                    std::string* notice) {
   std::lock_guard<std::mutex> update_lock(update_mutex_);
   Timeline timeline = keeper_.timeline();
   const std::string etag = timeline.Etag();
@@ -92,7 +93,8 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
           "the stream has ended, but for what is being made: nothing can be changed any more");
     }
   }
-  status = Place(requested, timeline, held, &change);
+  std::string why_later;
+  status = Place(requested, timeline, held, &change, &why_later);
   if (!status.ok()) return status;
   if (requested.at_next_epoch) {
     status = timeline.NameFiles(*next, &change);
@@ -116,6 +118,7 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   spdlog::info("pipeline {} changed from {} on: {}", name_, from,
                change.ShortDebugString().substr(0, kMostLogged));
   events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
+  if (notice != nullptr) *notice = std::move(why_later);
   return change;
 }
 
@@ -159,12 +162,10 @@ absl::Status PipelineSteering::PlaceAtEpoch(const RequestedChange& requested,
             ? absl::StrCat("a change waits for step ", timeline.last_step(),
                            ": what holds from an epoch on can be asked for when that step has been "
                            "made")
-            : absl::StrCat(
-                  "steps in front of step ", known_from,
-                  " may have been taken already, and which epoch they reach is known when "
-                  "they have been made again: what holds from an epoch on can be asked for "
-                  "then; the next one is ",
-                  held.next()));
+            : absl::StrCat("steps in front of step ", known_from,
+                           " may have been taken already, and which epoch they reach is known when "
+                           "they have been made again: ask again as soon as step ",
+                           known_from, " is the next one; now that is step ", held.next()));
   }
   std::optional<uint64_t> pass = held.streams().front()->pass();
   if (!pass) {
@@ -182,7 +183,8 @@ absl::Status PipelineSteering::PlaceAtEpoch(const RequestedChange& requested,
 }
 
 absl::Status PipelineSteering::Place(const RequestedChange& requested, const Timeline& timeline,
-                                     const Held& held, v1::Change* change) const {
+                                     const Held& held, v1::Change* change,
+                                     std::string* notice) const {
   if (requested.at_next_epoch) return PlaceAtEpoch(requested, timeline, held, change);
   const uint64_t next = std::max(held.next(), timeline.last_step());
   // What has no effect on the bytes holds at once.
@@ -203,7 +205,10 @@ absl::Status PipelineSteering::Place(const RequestedChange& requested, const Tim
   }
   // What waits for its epoch comes behind all others, at a step that is not known.
   change->set_step(timeline.is_waiting() ? earliest : requested.step.value_or(earliest));
-  if (!requested.step && !why.empty()) spdlog::info("pipeline {}: {}", name_, why);
+  if (!requested.step && !why.empty()) {
+    spdlog::info("pipeline {}: {}", name_, why);
+    *notice = why;
+  }
   return absl::OkStatus();
 }
 
@@ -230,6 +235,17 @@ absl::Status PipelineSteering::SetSlowPolicy(const std::string& group, ring::Slo
   for (const auto& stream : streams_.All()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
   events_.Tell(v1::EVENT_KIND_UPDATED,
                absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
+  return absl::OkStatus();
+}
+
+absl::Status PipelineSteering::DropGroup(const std::string& group) {
+  bool found = false;
+  for (const auto& stream : streams_.All()) {
+    found |=
+        stream->writer().DropGroup(group, "DETACHED: its group was ended by the control plane");
+  }
+  if (!found) return absl::NotFoundError(absl::StrCat("no group ", group, " at pipeline ", name_));
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"));
   return absl::OkStatus();
 }
 

@@ -46,15 +46,18 @@ class PipelineSteering {
         streams_(streams) {}
 
   // As those of Pipeline.
-  absl::StatusOr<v1::Change> Update(const RequestedChange& requested);
+  absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
+                                    std::string* notice = nullptr);
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
   absl::Status Pause(bool paused, std::string* notice);
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  // NotFound where there is none of that name.
+  absl::Status DropGroup(const std::string& group);
 
  private:
   // A step, or for `at_next_epoch` the epoch, at which the change may hold.
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
-                     v1::Change* change) const;
+                     v1::Change* change, std::string* notice) const;
   absl::Status PlaceAtEpoch(const RequestedChange& requested, const Timeline& timeline,
                             const Held& held, v1::Change* change) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.

@@ -67,7 +67,7 @@ absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string&
   if (for_all) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.work_memory = options_.work_memory;
-  options.epoch_begins = [this](uint64_t step) { keeper_.EpochBegins(step); };
+  options.epoch_begins = [this](uint64_t step) { return keeper_.EpochBegins(step); };
   options.read_deadline = basis_.read_deadline();
   options.phases = keeper_.timeline().From(options.start.step);
   PipelineNumbers::OfStream numbers = numbers_.ForStream();
@@ -167,6 +167,7 @@ void PipelineStreams::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   if (stream == nullptr) return;
   std::vector<ReplayStream> replays = Replays();
   TellOfPlaces(replays, &stream->writer());
+  stream->writer().SetGuestWait(guest_wait_ns_.load());
   stream->writer().Tick(now_ns, rejoin_ns);
   if (replays.empty()) return;
   const uint64_t floor = stream->writer().floor();

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ring/guest_purses.h"
 #include "ring/writer.h"
 #include "server/service/pipeline/pipeline_basis.h"
 #include "server/service/pipeline/pipeline_events.h"
@@ -108,6 +109,8 @@ class PipelineStreams {
   bool MayRest(uint64_t now_ns, uint64_t idle_ns);
   void Rest();
   void EndAtHungReads();
+  // As Writer::SetGuestWait, from the next Tick() on.
+  void SetGuestWait(uint64_t guest_wait_ns) { guest_wait_ns_.store(guest_wait_ns); }
   void Tick(uint64_t now_ns, uint64_t rejoin_ns);
   void Close(const absl::Status& reason);
 
@@ -123,6 +126,7 @@ class PipelineStreams {
   PipelineKeeper& keeper_;
 
   std::atomic<bool> has_restored_groups_{false};
+  std::atomic<uint64_t> guest_wait_ns_{ring::GuestPurses::kDefaultNs};  // of SetGuestWait()
   std::atomic<uint64_t> last_stream_{0};  // the ordinal of the one that was made last
   uint64_t idle_since_ns_ = 0;            // of MayRest(); 0: somebody reads it
 

@@ -197,6 +197,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       return pool != nullptr && pool->Run(std::move(task));
     };
     options.high_water = HighWater::Create(std::move(high_water));
+    options.state_path = journal_->PathOf(spec.name());
     options.write_state = [this, name = spec.name(), cursor = options.cursor,
                            changed_work =
                                options.changed_work](const KeptState& state) -> absl::Status {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/watch/sample.h"
 
@@ -17,18 +17,6 @@ namespace penstock {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(50);
-
-const char* ModeName(ring::GroupMode mode) {
-  switch (mode) {
-    case ring::GroupMode::kBroadcast:
-      return "broadcast";
-    case ring::GroupMode::kRank:
-      return "rank";
-    case ring::GroupMode::kSplit:
-      return "split";
-  }
-  return "";
-}
 
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
@@ -125,11 +113,18 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
       out->set_missed(consumer.skipped);
       out->set_detached(consumer.detached);
       out->set_left(consumer.left);
+      if (consumer.uid != UINT32_MAX) out->set_uid(consumer.uid);
     }
   }
+  AddWaitedFor(stream->writer(), &result);
   result.set_slots(stream->writer().slots());
   result.set_used_slots(stream->writer().used_slots());
   result.set_ring_bytes(stream->writer().memory_bytes());
+  if (options_.work_memory != nullptr) {
+    const uint64_t most = options_.work_memory->bytes_max();
+    result.set_work_bytes(options_.work_memory->taken());
+    result.set_max_work_bytes(most == UINT64_MAX ? 0 : most);
+  }
 
   if (numbers_.tunes().any()) {
     *result.mutable_autotune() = numbers_.autotune();
@@ -150,24 +145,34 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   result.set_slot_wait_ns(stats.slot_wait_ns);
   result.set_running_ns(stats.running_ns);
   result.set_bottleneck(stats.bottleneck);
-  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write;
+  std::optional<CallUnderWay> read = stats.oldest_read, write = stats.oldest_write,
+                              work = stats.oldest_work;
+  size_t tasks_away = stats.tasks_away;
   for (const auto& one : all) {
     const std::optional<ExecutorStats> of_replay = one == stream ? std::nullopt : one->Snapshot();
     if (!of_replay) continue;
     TakeOlder(of_replay->oldest_read, &read);
     TakeOlder(of_replay->oldest_write, &write);
+    TakeOlder(of_replay->oldest_work, &work);
+    tasks_away += of_replay->tasks_away;
   }
   if (const auto held_back_ns = high_water_->HeldBackNs())
     TakeOlder(CallUnderWay{CallKind::kWrite, "writing", high_water_->path(), 0, *held_back_ns},
               &write);
+  if (const auto unkept_ns = keeper_.EpochUnkeptNs())
+    TakeOlder(CallUnderWay{CallKind::kWrite, "writing", options_.state_path, 0, *unkept_ns},
+              &write);
   if (read) *result.mutable_oldest_read() = ToProto(*read);
   if (write) *result.mutable_oldest_write() = ToProto(*write);
+  if (work) *result.mutable_oldest_work() = ToProto(*work);
+  result.set_tasks_away(static_cast<uint32_t>(tasks_away));
   const v1::PipelineSpec spec_now = keeper_.LastSpec();
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
     out->set_elements(stage.elements);
     out->set_busy_ns(stage.busy_ns);
+    out->set_away_ns(stage.away_ns);
     out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
     if (stage.read_bytes > 0) {
       out->set_read_bytes(stage.read_bytes);
@@ -237,34 +242,11 @@ std::vector<WorkerPulse> PipelineWatching::Pulses() const {
 }
 
 v1::ListGroupsResponse PipelineWatching::Groups() const {
-  std::map<std::string, v1::GroupStats> groups;
-  for (const auto& stream : streams_.All()) {
-    const uint64_t published = stream->writer().published();
-    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
-      const bool is_first = !groups.contains(consumer.group);
-      v1::GroupStats& group = groups[consumer.group];
-      group.set_name(consumer.group);
-      group.set_leases(group.leases() + consumer.leases);
-      group.set_missed(group.missed() + consumer.skipped);
-      if (is_first) group.set_first_position(UINT64_MAX);
-      // Who catches up by itself is alone in its ring, whatever its group is.
-      if (is_first || consumer.mode != ring::GroupMode::kBroadcast) {
-        group.set_mode(ModeName(consumer.mode));
-        group.set_world_size(consumer.mode == ring::GroupMode::kRank ? consumer.world_size : 0);
-      }
-      if (consumer.detached || consumer.left) continue;
-      group.set_consumers(group.consumers() + 1);
-      const uint64_t position = consumer.mode == ring::GroupMode::kSplit
-                                    ? published - std::min(published, consumer.lag)
-                                    : consumer.position;
-      group.set_first_position(std::min(group.first_position(), position));
-      group.set_last_position(std::max(group.last_position(), position));
-      group.set_lag(std::max(group.lag(), consumer.lag));
-    }
-  }
+  GroupList groups;
+  for (const auto& stream : streams_.All()) AddGroups(stream->writer(), &groups);
   v1::ListGroupsResponse response;
   for (auto& [name, group] : groups) {
-    if (group.consumers() == 0) group.set_first_position(0);
+    if (group.consumers() == 0 && !group.kept()) group.set_first_position(0);
     if (const auto policy = keeper_.SlowPolicyOf(name)) {
       group.set_slow(ToProto(policy->first));
       group.set_lag_ms(policy->second);

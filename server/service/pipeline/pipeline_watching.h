@@ -27,6 +27,7 @@ class PipelineWatching {
                    const PipelineKeeper& keeper, PipelineStreams& streams)
       : name_(basis.name),
         checked_(basis.checked),
+        options_(basis.options),
         high_water_(basis.high_water),
         numbers_(numbers),
         keeper_(keeper),
@@ -49,6 +50,7 @@ class PipelineWatching {
 
   const std::string& name_;
   const CheckedPipeline& checked_;
+  const PipelineOptions& options_;
   const std::shared_ptr<HighWater>& high_water_;
   const PipelineNumbers& numbers_;
   const PipelineKeeper& keeper_;

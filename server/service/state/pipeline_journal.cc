@@ -63,6 +63,10 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
   return NotWritten(status);
 }
 
+std::string PipelineJournal::PathOf(const std::string& name) const {
+  return folder_->PathOf(absl::StrCat(name, kPipelineSuffix));
+}
+
 absl::Status PipelineJournal::Remove(const std::string& name) const {
   std::lock_guard<std::mutex> lock(consumers_mutex_);
   absl::Status status = folder_->Remove(absl::StrCat(name, kPipelineSuffix));

@@ -58,6 +58,8 @@ class PipelineJournal {
   const StateFolder& folder() const { return *folder_; }
 
   absl::Status Put(const Entry& entry) const;
+  // Where that is, for who is told.
+  std::string PathOf(const std::string& name) const;
   // An error where the pipeline would come back; then nothing is removed.
   absl::Status Remove(const std::string& name) const;
   // A file that is not whole is set aside and logged; one that cannot be read is left and logged.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <tuple>
 
@@ -15,6 +16,9 @@
 
 namespace penstock {
 namespace {
+
+// Between two tries to write down where an epoch begins.
+constexpr std::chrono::milliseconds kEpochRetry{250};
 
 // It may open files and read their indices.
 absl::StatusOr<StepCount> CountOf(const Plan& first, const StreamOptions& options) {
@@ -224,21 +228,27 @@ void Stream::Advance() {
       if (ends_) return;
       at_limit_ = false;
     }
-    TellEpoch();
+    if (!TellEpoch()) return;
     ChangePhase();
   }
 }
 
-void Stream::TellEpoch() {
+bool Stream::TellEpoch() {
   uint64_t step = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep) return;
+    if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep)
+      return true;
     step = executor_->limit();
     phases_[1].BeginAt(step, phases_[0]);
   }
   // Without a lock: whoever is told takes some of its own.
-  if (epoch_begins_ != nullptr) epoch_begins_(step);
+  while (epoch_begins_ != nullptr && !epoch_begins_(step)) {
+    std::unique_lock<std::mutex> lock(limit_mutex_);
+    limit_changed_.wait_for(lock, kEpochRetry, [this] { return ends_; });
+    if (ends_) return false;
+  }
+  return true;
 }
 
 void Stream::ChangePhase() {

@@ -62,9 +62,9 @@ struct StreamOptions {
   int numa_node = kNoNumaNode;                           // as PipelineSpec::numa_node
   // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
   std::function<void(const std::string& notice)> misplaced = nullptr;
-  // Told at which step the epoch of the phase that waits for it begins, before a step of that is made. From a thread of the stream's
-  // own, which Stop() waits for; may be null.
-  std::function<void(uint64_t step)> epoch_begins;
+  // Told at which step the epoch of the phase that waits for it begins, before a step of that is made; again and again as long as it says
+  // no. From a thread of the stream's own, which Stop() waits for; may be null.
+  std::function<bool(uint64_t step)> epoch_begins;
   // How long a read may take before it ends the stream, and where workers that hang in one are left when it is stopped; without leftovers
   // they are waited for.
   ReadDeadline read_deadline = {};
@@ -158,8 +158,8 @@ class Stream {
   void LimitIt();
   void Advance();
   void ChangePhase();
-  // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told.
-  void TellEpoch();
+  // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told. False when the stream ends.
+  bool TellEpoch();
   // REQUIRES: mutex_ is not taken.
   Executor* executor() const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -208,7 +208,7 @@ class Stream {
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 
   const uint64_t first_step_;
-  const std::function<void(uint64_t step)> epoch_begins_;
+  const std::function<bool(uint64_t step)> epoch_begins_;
   const ReadDeadline read_deadline_;
 
   std::mutex limit_mutex_;

@@ -37,7 +37,78 @@ const v1::ConsumerStats* Slowest(const v1::PipelineStats& stats) {
   return slowest;
 }
 
+std::string SecondsOf(double seconds) {
+  return absl::StrCat(std::lround(10 * seconds) / 10.0, " s");
+}
+
+// Of a broadcast its consumer, else the group.
+std::string NameOf(const v1::WaitedFor& party) {
+  const std::string user = party.has_uid() ? absl::StrCat("user ", party.uid()) : "";
+  if (party.mode() == "broadcast") {
+    return absl::StrCat("consumer ", party.consumer(), " of group ", party.group(), " (process ",
+                        party.pid(), user.empty() ? "" : ", ", user, ")");
+  }
+  return absl::StrCat("group ", party.group(), " (", party.mode(), user.empty() ? "" : ", of ",
+                      user, ")");
+}
+
+// What keeps it from taking batches.
+std::string ReasonOf(const v1::PipelineStats& stats, const v1::WaitedFor& party) {
+  const std::string member =
+      absl::StrCat("consumer ", party.consumer(), " (process ", party.pid(), ")");
+  if (party.missing() > 0) {
+    return absl::StrCat(party.missing(), " of its places, the first of rank ",
+                        party.first_missing_rank(), " of ", party.world_size(), ", are not taken");
+  }
+  if (party.consumer() == 0) return "nobody takes its batches, and it is kept for who comes back";
+  if (party.mode() == "split") return absl::StrCat("its ", member, " asks for no batch");
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (consumer.id() != party.consumer() || consumer.replay()) continue;
+    return absl::StrCat(party.mode() == "rank" ? absl::StrCat("its ", member) : "it",
+                        " stands at step ", StepOf(stats, consumer), ", ", consumer.lag(),
+                        " behind, holds ", consumer.leases(), " and takes ",
+                        std::lround(10 * consumer.steps_per_s()) / 10.0, " steps/s");
+  }
+  return "it takes no batch";
+}
+
+void ExplainWaitedFor(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  for (const v1::WaitedFor& party : stats.waited_for()) {
+    out->push_back(absl::StrCat(
+        NameOf(party), " is the one they wait for, for ", SecondsOf(party.seconds()), ": ",
+        ReasonOf(stats, party), "; they wait ",
+        party.has_most_seconds() ? absl::StrCat("for ", SecondsOf(party.most_seconds()), " at most")
+                                 : "as long as it takes"));
+  }
+}
+
+// Whether others wait for it, or for its group.
+bool IsWaitedFor(const v1::PipelineStats& stats, const v1::ConsumerStats& consumer) {
+  return std::any_of(stats.waited_for().begin(), stats.waited_for().end(),
+                     [&consumer](const v1::WaitedFor& party) {
+                       return party.mode() == "broadcast" ? party.consumer() == consumer.id()
+                                                          : party.group() == consumer.group();
+                     });
+}
+
+void ExplainHoldUp(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  for (const v1::ConsumerStats& consumer : stats.consumers()) {
+    if (!Takes(consumer) || consumer.replay() || consumer.empty() < kMostly ||
+        IsWaitedFor(stats, consumer)) {
+      continue;
+    }
+    out->push_back(absl::StrCat(NameOf(consumer), " waits for step ", StepOf(stats, consumer),
+                                ", which has no slot as long as ", NameOf(stats.waited_for(0)),
+                                " does not go on"));
+  }
+  ExplainWaitedFor(stats, out);
+}
+
 void ExplainFullRing(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  if (stats.waited_for_size() > 0) {
+    ExplainHoldUp(stats, out);
+    return;
+  }
   const v1::ConsumerStats* slowest = Slowest(stats);
   for (const v1::ConsumerStats& consumer : stats.consumers()) {
     if (!Takes(consumer)) continue;
@@ -82,7 +153,7 @@ void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) 
                               " of their time"));
 }
 
-// A read and a write that have not returned, if there are such.
+// A read, a write and work of others that have not returned, if there are such.
 std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
   const auto add = [&out](const v1::ReadUnderWay& call) {
@@ -95,6 +166,12 @@ std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   };
   if (stats.has_oldest_read()) add(stats.oldest_read());
   if (stats.has_oldest_write()) add(stats.oldest_write());
+  if (stats.has_oldest_work()) {
+    const v1::ReadUnderWay& work = stats.oldest_work();
+    out.push_back(absl::StrCat(
+        work.doing(), " ", work.file(), " has not returned for ", std::lround(work.seconds()),
+        " s: those who do it are slow, or hang (", stats.tasks_away(), " of its tasks are away)"));
+  }
   return out;
 }
 
@@ -120,8 +197,9 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
   }
   std::vector<std::string> out(stats.numa().notice().begin(), stats.numa().notice().end());
   const size_t before = out.size();
-  const bool ring_is_full = stats.has_analysis() && stats.analysis().bottleneck() == "consumer";
-  if (!stats.has_analysis() || stats.analysis().bottleneck().empty()) {
+  const bool ring_is_full = stats.waited_for_size() > 0 ||
+                            (stats.has_analysis() && stats.analysis().bottleneck() == "consumer");
+  if (!ring_is_full && (!stats.has_analysis() || stats.analysis().bottleneck().empty())) {
     out.push_back("it has run for too short a time to tell");
   } else if (ring_is_full) {
     ExplainFullRing(stats, &out);

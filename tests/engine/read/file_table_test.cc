@@ -9,10 +9,14 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/kept_descriptors.h"
 #include "io/record/record_chunk.h"
+#include "server/engine/tasks/away_tasks.h"
+#include "server/engine/tasks/errands.h"
+#include "server/engine/tasks/event.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
 #include "tests/support/memory_file.h"
@@ -53,6 +57,48 @@ TEST_CASE("fault 55: a file is mapped by the way that it is read by, and by no o
   CHECK(FileTable(LocalFileSystem(), manifest).Map(0) != nullptr);
   Closed closed;
   CHECK(FileTable(closed, manifest).Map(0) == nullptr);
+}
+
+// Its files can be opened from the second time on.
+class OpensLater final : public FileSystem {
+ public:
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
+    if (!std::exchange(was_asked_, true)) return absl::UnavailableError(path);
+    return LocalFileSystem().Open(path);
+  }
+  absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
+    return LocalFileSystem().List(pattern);
+  }
+
+ private:
+  bool was_asked_ = false;
+};
+
+TEST_CASE("an index that others have found is asked for, though its own load has ended before") {
+  const test::ScratchFolder folder;
+  Write(folder / "data", test::Frame("a record"));
+  const auto listed = LocalFileSystem().Open(folder / "data");
+  REQUIRE(listed.ok());
+  const Manifest manifest = {
+      {.path = folder / "data", .size_bytes = (*listed)->size(), .version = (*listed)->version()}};
+  Event work;
+  AwayTasks away(work, 1);
+  Errands errands(away);
+  errands.DoInPlace();
+  OpensLater files;
+  FileTable table(files, manifest);
+  const auto ask = [&] { return table.AskIndex(0, OnDamage::kFail, &errands, 0); };
+  REQUIRE_FALSE(ask().has_value());
+  Errand* const load = errands.Pop();
+  REQUIRE(load != nullptr);
+  errands.Begin(load);
+  const auto failed = ask();
+  REQUIRE(failed.has_value());
+  CHECK(failed->status().code() == absl::StatusCode::kUnavailable);
+  REQUIRE(table.Index(0, OnDamage::kFail).ok());
+  const auto found = ask();
+  REQUIRE(found.has_value());
+  CHECK(found->ok());
 }
 
 TEST_CASE("fault 23: what has come in the place of a file is neither mapped nor opened") {

@@ -1,4 +1,4 @@
-// What the order has done by errands holds nobody, though it hangs: files that are opened to be announced, and those that a cache looks for.
+// What the order has done by errands holds nobody, though it hangs: the files that a cache looks for.
 #include <atomic>
 #include <filesystem>
 #include <future>
@@ -37,33 +37,6 @@ struct OneSlowOpening {
   std::atomic<bool> armed{false};
   HangingFiles files;
 };
-
-TEST_CASE("while a file is opened to be announced, all steps of a global shuffle come") {
-  OneSlowOpening slow;
-  WriteShard(slow.folder / "a", 0, 100);
-  const auto plan = Planned(
-      absl::StrCat("tfrecord { files: '", slow.folder / "a",
-                   "' } | shuffle { global: true seed: 1 block_size: 10 buffer_size: 20 } | "
-                   "parse_example { feature { key: 'n' int64 {} } } | batch { batch_size: 10 }"),
-      slow.files);
-  {
-    // The index is known from then on.
-    CountingSink sink(*plan);
-    const auto executor = Started(plan, sink);
-    CHECK(sink.WaitForEnd());
-    executor->Stop();
-  }
-  slow.armed = true;
-  CountingSink sink(*plan);
-  const auto executor = Started(plan, sink);
-  CHECK(slow.WaitUntilHanging());
-  CHECK(sink.WaitForEnd());
-  CHECK(sink.status().ok());
-  CHECK(sink.steps() == 10);
-  CHECK(slow.files.hanging() == 1);
-  slow.files.LetGo();
-  executor->Stop();
-}
 
 TEST_CASE("while a cache looks for its files, whoever holds the stream is answered") {
   OneSlowOpening slow;

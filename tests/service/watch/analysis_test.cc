@@ -209,6 +209,11 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   other.set_name("q");
   other.mutable_oldest_read()->set_seconds(12.5);
   other.mutable_oldest_write()->set_seconds(3.5);
+  other.mutable_oldest_work()->set_seconds(1.5);
+  other.set_tasks_away(5);
+  other.set_work_bytes(1000);
+  other.set_max_work_bytes(4000);
+  other.mutable_stages(0)->set_away_ns(2'500'000'000);
   const std::string text = MetricsText({stats, other}, 4, {.no_right = 3},
                                        {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
@@ -223,6 +228,12 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_oldest_read_seconds{pipeline=\"q\"} 12.5"));
   CHECK(has("penstock_pipeline_oldest_write_seconds{pipeline=\"p\"} 0"));
   CHECK(has("penstock_pipeline_oldest_write_seconds{pipeline=\"q\"} 3.5"));
+  CHECK(has("penstock_pipeline_oldest_work_seconds{pipeline=\"p\"} 0"));
+  CHECK(has("penstock_pipeline_oldest_work_seconds{pipeline=\"q\"} 1.5"));
+  CHECK(has("penstock_pipeline_tasks_away{pipeline=\"q\"} 5"));
+  CHECK(has("penstock_pipeline_work_bytes{pipeline=\"q\"} 1000"));
+  CHECK(has("penstock_pipeline_work_limit_bytes{pipeline=\"q\"} 4000"));
+  CHECK(has("penstock_stage_away_seconds_total{pipeline=\"q\",stage=\"a \\\"b\\\"\\\\\\n\"} 2.5"));
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"running\"} 1"));
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));

@@ -48,6 +48,55 @@ TEST_CASE("one consumer waits for another one, which holds the ring") {
         "behind, holds 2 and takes 0 steps/s");
 }
 
+v1::WaitedFor* AddWaitedFor(v1::PipelineStats* stats, const char* mode, uint32_t consumer) {
+  v1::WaitedFor* party = stats->add_waited_for();
+  party->set_group("evil");
+  party->set_mode(mode);
+  party->set_consumer(consumer);
+  party->set_pid(consumer == 0 ? 0 : static_cast<int>(100 + consumer));
+  party->set_uid(12345);
+  party->set_seconds(12.04);
+  return party;
+}
+
+TEST_CASE("fault 69: who is waited for is named, with its user and for how long") {
+  v1::PipelineStats stats = Stats("consumer");
+  AddConsumer(&stats, 1, 50, 0.9);
+  v1::ConsumerStats* idle = AddConsumer(&stats, 2, 46, 1);
+  idle->set_group("evil");
+  AddWaitedFor(&stats, "split", 2)->set_most_seconds(20);
+  std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 2);
+  CHECK(told[0] ==
+        "consumer 1 of group g (process 101) waits for step 50, which has no slot as long as group "
+        "evil (split, of user 12345) does not go on");
+  CHECK(told[1] ==
+        "group evil (split, of user 12345) is the one they wait for, for 12 s: its consumer 2 "
+        "(process 102) asks for no batch; they wait for 20 s at most");
+  // Before there were looks enough for an analysis, too.
+  stats.clear_analysis();
+  CHECK(Explain(stats) == told);
+  stats.clear_waited_for();
+  AddWaitedFor(&stats, "split", 0);
+  CHECK(Explain(stats).back() ==
+        "group evil (split, of user 12345) is the one they wait for, for 12 s: nobody takes its "
+        "batches, and it is kept for who comes back; they wait as long as it takes");
+  stats.clear_waited_for();
+  v1::WaitedFor* ranks = AddWaitedFor(&stats, "rank", 2);
+  ranks->set_missing(63);
+  ranks->set_first_missing_rank(1);
+  ranks->set_world_size(64);
+  CHECK(
+      Explain(stats).back() ==
+      "group evil (rank, of user 12345) is the one they wait for, for 12 s: 63 of its places, the "
+      "first of rank 1 of 64, are not taken; they wait as long as it takes");
+  stats.clear_waited_for();
+  AddWaitedFor(&stats, "broadcast", 2);
+  CHECK(Explain(stats).back() ==
+        "consumer 2 of group evil (process 102, user 12345) is the one they wait for, for 12 s: it "
+        "stands at step 46, 4 behind, holds 0 and takes 0 steps/s; they wait as long as it takes");
+}
+
 TEST_CASE("who was sent away or has left waits for nothing, and nobody waits for it") {
   v1::PipelineStats stats = Stats("consumer");
   AddConsumer(&stats, 1, 46, 0)->set_leases(2);
@@ -115,6 +164,19 @@ TEST_CASE("fault 28: a write that hangs is told, with a read that does too in fr
   CHECK(both[2] ==
         "syncing /kept/a.partial has not returned for 12 s: a disk or a network hangs, or has much "
         "to write");
+}
+
+TEST_CASE("rows that others compute and that do not come back are told") {
+  v1::PipelineStats stats = Stats("map");
+  v1::ReadUnderWay* work = stats.mutable_oldest_work();
+  work->set_doing("computing");
+  work->set_file("process 7");
+  work->set_seconds(12.4);
+  stats.set_tasks_away(3);
+  CHECK(
+      Explain(stats).back() ==
+      "computing process 7 has not returned for 12 s: those who do it are slow, or hang (3 of its "
+      "tasks are away)");
 }
 
 TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all") {

@@ -72,23 +72,18 @@ def kept(element):
 class _Element:
     """In a worker: an index's element. Of an object that has __getitems__, those of several indices are fetched together."""
 
-    def __init__(self, parcel):
+    def __init__(self, parcel, source=None):
         self._parcel = parcel
-        self._source = None
+        self._source = source
         self._fetched = {}
 
     def __reduce__(self):
-        return _Element, (self._parcel,)
-
-    def _load(self):
-        if self._source is None:
-            (self._source,) = self._parcel.load_in_worker()
-        return self._source
+        return _in_worker, (self._parcel,)
 
     def ahead(self, indices):
         """Of rows that this will be called for, as long as nothing is drawn (_python_worker.py)."""
         self._fetched = {}
-        fetch = getattr(self._load(), "__getitems__", None)
+        fetch = getattr(self._source, "__getitems__", None)
         if fetch is None:
             return
         wanted = indices.tolist()
@@ -103,7 +98,12 @@ class _Element:
         index = int(index)
         if index in self._fetched:
             return plain(self._fetched.pop(index))
-        return plain(self._load()[index])
+        return plain(self._source[index])
+
+
+def _in_worker(parcel):
+    (source,) = parcel.load_in_worker()
+    return _Element(parcel, source)
 
 
 def _type_of(values, what):

@@ -217,7 +217,7 @@ class Work:
         whose image is broken elsewhere stays.
 
         What fails in front of a batch is left out of it alone, where tf.data loses the batch or a part of it; what fails behind one costs
-        the batch. Inputs of zip stay in step: an error behind a filter in one of them still ends the dataset.
+        the batch, and so do rows that differ in shape. Inputs of zip stay in step: an error behind a filter in one of them still ends the dataset.
 
         Args:
           max_skipped: more of them in a pass are an error.

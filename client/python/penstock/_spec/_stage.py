@@ -211,6 +211,8 @@ class Spec:
             rows.append(f"workers: {options.workers}")
         if options is not None and options.slot_bytes:
             rows.append(f"ring {{ slot_bytes: {options.slot_bytes} }}")
+        if options is not None and options.max_work_bytes:
+            rows.append(f"max_work_bytes: {options.max_work_bytes}")
         self.text = "\n".join(rows) + "\n"
 
     def _message(self, stage):
@@ -262,4 +264,6 @@ class Spec:
                 notes.append(f'\n  stage "{name}" was made at {line}' + (f": {text}" if text else ""))
         if "raise ring { slot_bytes" in message:
             notes.append("\n  in Python: options = penstock.Options(); options.ring.slot_bytes = N; dataset.with_options(options)")
+        if "max_work_bytes in the spec raises it" in message:
+            notes.append("\n  in Python: options = penstock.Options(); options.memory.max_work_bytes = N; dataset.with_options(options)")
         return message + "".join(notes)

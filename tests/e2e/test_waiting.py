@@ -1,0 +1,244 @@
+"""Who waits for whom, and until when: users who may only attach, groups that have nobody left, and what is told of them (fault 69)."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from programs import Daemon, Penstock, eventually
+from test_access import Stranger, place  # noqa: F401 (a fixture)
+
+penstock = pytest.importorskip("penstock")
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+_STRANGER = 54321
+
+# Says "in" when it is attached and has taken as many batches as it was told to, and then how far on its next one is, once it is told to go on.
+GUEST = """
+import sys
+import penstock
+options = eval(sys.argv[2])
+takes = options.pop("takes")
+loader = penstock.attach("p", socket=sys.argv[1], timeout=60, reconnect=5, **options)
+kept = [next(loader) for _ in range(takes)]
+last = loader.step if takes else None
+print("in", flush=True)
+sys.stdin.readline()
+try:
+    next(loader)
+    print("next", loader.step - last if takes else "", flush=True)
+except penstock.Error as error:
+    print(type(error).__name__, error, flush=True)
+"""
+
+# Groups under ever new names: of each a batch is taken, and then its process is killed.
+CHURN = """
+import os, sys
+import penstock
+for number in range(1000):
+    child = os.fork()
+    if child == 0:
+        loader = penstock.attach("p", socket=sys.argv[1], timeout=60, mode="split", group=f"e{number}")
+        next(loader)
+        os.kill(os.getpid(), 9)
+    os.waitpid(child, 0)
+    print(number, flush=True)
+"""
+
+
+class Served:
+    def __init__(self, folder, wait_ms, *options):
+        config = folder / "penstockd.textproto"
+        config.write_text(f"""attach_only_wait_ms: {wait_ms}
+            access_rule {{ uids: {_STRANGER} pipelines: "p" rights: RIGHT_ATTACH rights: RIGHT_READ }}""")
+        self.daemon = Daemon(folder / "run" / "penstock.sock", "--config", str(config), *options)
+        (folder / "run").chmod(0o755)
+        os.chmod(self.daemon.socket, 0o666)
+        self.socket = self.daemon.socket
+        self.owner = Penstock(folder, self.socket)
+        self.stranger = Stranger(folder, self.socket, _STRANGER)
+        self.processes = []
+        spec = folder / "p.textproto"
+        spec.write_text('name: "p" stage { range { stop: 1000000000 } } stage { batch { batch_size: 2 } }')
+        assert self.owner("create", spec).code == 0
+
+    def run(self, code, *words, guest):
+        command = [*(self.stranger.identity if guest else []), sys.executable, "-W", "ignore", "-c", code, self.socket, *words]
+        process = subprocess.Popen(command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, HOME="/"))
+        self.processes.append(process)
+        return process
+
+    def enters(self, guest=True, takes=0, **options):
+        process = self.run(GUEST, repr(dict(options, takes=takes)), guest=guest)
+        assert process.stdout.readline() == "in\n"
+        return process
+
+    def attach(self, timeout=60, **options):
+        return penstock.attach("p", socket=self.socket, timeout=timeout, **options)
+
+    def explain(self):
+        return self.owner("explain", "p").out
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+        self.daemon.stop()
+
+
+@pytest.fixture
+def serve(place):  # noqa: F811
+    served = []
+
+    def start(wait_ms=200, *options):
+        served.append(Served(place, wait_ms, *options))
+        return served[-1]
+
+    yield start
+    for one in served:
+        one.stop()
+
+
+def goes_on(loader, batches=3000):
+    first = loader.step
+    for step in range(first + 1, first + 1 + batches):
+        batch = next(loader)
+        assert (loader.step, int(batch[0])) == (step, 2 * step)
+
+
+def says_next(process):
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return process.stdout.readline()
+
+
+@pytest.mark.parametrize("options, end", [
+    ({"mode": "split", "group": "evil"}, "next"),
+    ({"mode": "split", "group": "evil", "takes": 1}, "DetachedError DETACHED: it held up other consumers (group \"evil\", of user 54321"),
+    ({"mode": "rank", "rank": 0, "world_size": 64, "group": "evil"}, "DetachedError DETACHED: it held up other consumers (group \"evil\", 63 of"),
+    ({"mode": "rank", "rank": 0, "world_size": 1, "group": "evil", "takes": 2}, "next 1\n"),
+    ({"lag": 4_000_000, "group": "evil", "takes": 2}, "next 1\n"),
+    ({"lag": 4_000_000}, "next"),
+], ids=["split", "split-taken", "ranks", "rank", "broadcast", "untaken"])  # fmt: skip
+def test_fault_69_who_may_only_attach_stops_nobody(serve, options, end):
+    server = serve()
+    loader = server.attach(timeout=20)
+    next(loader)
+    process = server.enters(**options)
+    goes_on(loader)
+    assert says_next(process).startswith(end)
+    goes_on(loader)
+
+
+def test_fault_69_groups_that_come_and_go_stop_nobody(serve):
+    server = serve()
+    loader = server.attach(timeout=20)
+    next(loader)
+    process = server.run(CHURN, guest=True)
+    assert process.stdout.readline()
+    goes_on(loader)
+    # Whoever comes later finds nothing left of what was waited for.
+    for _ in range(5):
+        process.stdout.readline()
+        goes_on(loader, 200)
+    process.kill()
+    names = server.owner("groups", "p").out
+    assert len(re.findall(r"^e\d", names, re.MULTILINE)) <= 9, names
+
+
+def test_fault_69_who_is_waited_for_is_named_and_can_be_ended(serve):
+    server = serve(wait_ms=3_600_000)
+    loader = server.attach(timeout=1.5)
+    next(loader)
+    process = server.enters(mode="split", group="evil", takes=1)
+
+    def is_held_up():
+        try:
+            next(loader)
+        except penstock.DeadlineExceededError:
+            return "group evil" in server.explain()
+        return False
+
+    eventually(is_held_up)
+    told = server.explain().splitlines()[-1]
+    assert re.search(rf"group evil \(split, of user {_STRANGER}\) is the one they wait for, for [\d.]+ s: its consumer \d+ "
+                     r"\(process (\d+)\) asks for no batch; they wait for 36\d\d(\.\d)? s at most", told), told  # fmt: skip
+    assert f"process {process.pid}" in told
+    assert re.search(rf"^evil +split +{_STRANGER} .*holds up others for", server.owner("groups", "p").out, re.MULTILINE)
+    assert "others wait for group evil (split, user 54321)" in server.owner("top", "p", "--count", 1).out
+    refused = server.stranger("groups", "p", "--drop", "evil")
+    assert refused.code == 1 and "PERMISSION_DENIED" in refused.err, refused
+    assert server.owner("groups", "p", "--drop", "evil").code == 0
+    for _ in range(1000):
+        next(loader)
+    assert says_next(process).startswith("DetachedError DETACHED: its group was ended by the control plane")
+    missing = server.owner("groups", "p", "--drop", "evil")
+    assert missing.code == 1 and "no group evil" in missing.err, missing
+
+
+def test_fault_69_a_group_that_is_kept_is_seen_and_can_be_dropped(serve):
+    server = serve(200, "--rejoin-seconds", "3600")
+    loader = server.attach(timeout=1.5)
+    next(loader)
+    process = server.enters(guest=False, mode="split", group="workers", takes=1)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+    def is_held_up():
+        try:
+            next(loader)
+        except penstock.DeadlineExceededError:
+            return "nobody takes its batches" in server.explain()
+        return False
+
+    eventually(is_held_up)
+    assert "group workers (split, of user 0) is the one they wait for" in server.explain()
+    assert re.search(r"^workers +split +0 +0 .*kept, for 3\d\d\d\.\d s more", server.owner("groups", "p").out, re.MULTILINE)
+    assert server.owner("groups", "p", "--drop", "workers").code == 0
+    for _ in range(1000):
+        next(loader)
+    assert "workers" not in server.owner("groups", "p").out
+
+
+@pytest.mark.parametrize("takes", [0, 1])
+def test_fault_69_a_worker_that_leaves_costs_nobody_anything(serve, takes):
+    server = serve(200, "--rejoin-seconds", "3600")
+    loader = server.attach(timeout=20)
+    next(loader)
+    with server.attach(mode="split", group="workers") as worker:
+        for _ in range(takes):
+            next(worker)
+    if not takes:
+        assert "workers" not in server.owner("groups", "p").out
+    goes_on(loader)
+    assert "workers" not in server.owner("groups", "p").out
+
+
+def test_fault_69_a_worker_of_the_owner_that_pauses_loses_nothing(serve):
+    server = serve()
+    loader = server.attach(timeout=1)
+    next(loader)
+    worker = server.attach(mode="split", group="workers")
+    first = next(worker) is not None and worker.step
+    with pytest.raises(penstock.DeadlineExceededError):
+        for _ in range(1000):
+            next(loader)
+    for step in range(first + 1, first + 100):
+        next(worker)
+        assert worker.step == step
+        next(loader)
+
+
+def test_fault_69_a_group_is_its_users(serve):
+    server = serve()
+    worker = server.attach(mode="split", group="workers")
+    next(worker)
+    process = server.run(GUEST, repr({"mode": "split", "group": "workers", "takes": 0}), guest=True)
+    assert process.stdout.readline() == "", "a guest takes none of the owner's batches"
+    guest = server.enters(mode="split", group="others", takes=1)
+    next(server.attach(mode="split", group="others"))
+    assert says_next(guest).startswith("DetachedError DETACHED: a user of more rights has taken the group's name")
