@@ -33,12 +33,21 @@ uint64_t RowBytesOf(const Signature& features) {
 }  // namespace
 
 Pool::Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
-    : core_(TakePool(PoolKey(function, options), [&] {
-        return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
-                                          std::move(options));
-      })) {}
+    : outlives_(options.outlives), core_([&] {
+        const auto make = [&] {
+          return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
+                                            std::move(options));
+        };
+        return outlives_ ? TakePool(PoolKey(function, options), make) : make();
+      }()) {}
 
-Pool::~Pool() { GivePoolBack(core_); }
+Pool::~Pool() {
+  if (outlives_) {
+    GivePoolBack(core_);
+  } else {
+    core_->Close();
+  }
+}
 
 void Pool::Begin(AwayRows* rows, Completion end) { core_->Begin(rows, std::move(end)); }
 

@@ -16,7 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataL
 
 import penstock
 from penstock import _core, _errors
-from penstock._stage import Seed, Stage
+from penstock._spec._stage import Seed, Stage
 from penstock._loading import _parcel, _payload
 from penstock._loading._indices import Digest, Generators, Indices, pack
 from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, Batches, Job, Stream
@@ -28,6 +28,8 @@ _MOST_BATCHES = 1 << 16
 # The same of a sampler that does not say how long it is, which may look at what the trainer has made of the batches before.
 _BATCHES_OF_UNSIZED = 256
 _ENDLESS = 1 << 62
+# What is smaller is copied: a view that may be written to is a map of its own.
+_MIN_VIEW_BYTES = 64 << 10
 # Of a ring.
 _MOST_SLOTS = 63
 
@@ -201,7 +203,7 @@ class _ByWorkers(_BaseDataLoaderIter):
     def _take(self, run):
         """The next batch of a run and its flags. StopIteration: it has given all."""
         row = next(run)
-        writable = _core.writable(row)
+        writable = _core.writable(row) if row.nbytes >= _MIN_VIEW_BYTES else None
         return _payload.decode(np.array(row) if writable is None else writable)
 
     def _failure(self, error):
