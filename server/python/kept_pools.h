@@ -2,7 +2,7 @@
 // function, one behind the other, and what its workers have imported may take seconds.
 //
 // A pool serves all pipelines that ask for the same one meanwhile. When the last has gone, it is kept
-// for kKeptNs, if all its workers are idle.
+// for kKeptNs.
 //
 // Threads:  any.
 // Owns:     pools, as long as somebody uses them and that time.

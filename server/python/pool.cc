@@ -72,11 +72,8 @@ void PoolCore::Close() {
 
 bool PoolCore::Rest(uint64_t until_ns) {
   const Lock lock(mutex_);
-  const bool is_idle = std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
-    return worker->is_ready && !worker->is_leaving && !worker->is_gone && worker->order.empty();
-  });
-  if (!is_idle || workers_.empty() || !waiting_.empty() || is_closed_ || !broken_.ok())
-    return false;
+  // Workers that are still at rows which nobody wants end them soon, or are ended.
+  if (workers_.empty() || !waiting_.empty() || is_closed_ || !broken_.ok()) return false;
   rest_until_ns_ = until_ns;
   Wake();
   return true;

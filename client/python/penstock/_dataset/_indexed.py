@@ -132,6 +132,19 @@ def _types(elements):
     return structure, [_type_of(values, f"element part {name!r}") for name, values in zip(names, zip(*(tensors for _, tensors in flat)))]
 
 
+def _examples(source, indices):
+    """Those of the elements that can be had: what is wrong with one is found when it is its turn."""
+    found, first_error = [], None
+    for index in indices:
+        try:
+            found.append(source[index])
+        except Exception as error:
+            first_error = first_error or error
+    if not found:
+        raise first_error
+    return found
+
+
 def from_python(source, output, options, range_of):
     """As Dataset.from_python; `range_of` is Dataset.range."""
     for needed in ("__len__", "__getitem__"):
@@ -149,7 +162,7 @@ def from_python(source, output, options, range_of):
             raise ValueError("from_python learns from the first element what elements are, and there is none: declare it by output=")
         # Of a copy, as workers have it: what the object opens as it is indexed is to stay closed here.
         (copy,) = parcel.load()
-        elements = [copy[index] for index in sorted({0, count // 2, count - 1})]
+        elements = _examples(copy, sorted({0, count // 2, count - 1}))
         structure = kept(elements[0])
         plain_structure, types = _types(elements)
         output = _structure.fill(plain_structure, iter(types))
