@@ -61,8 +61,7 @@ class Call:
         # Of what is parsed inside of the function it stands in front, or behind.
         is_stale = trace.stale(self.results[0])
         in_front = [] if is_stale else _program.prefix_stages(trace, self._line)
-        stages, inputs = _in_front_of(self, trace.before[1] if is_stale else trace.features, self._line)
-        names = [f"v{i}" for i in range(len(inputs))]
+        stages, names = _in_front_of(self, trace.before[1] if is_stale else trace.features, self._line)
 
         def describing():
             told = _textproto.Message(("name", "value"), ("dtype", "string"))
@@ -215,9 +214,10 @@ def in_parts(nodes, features, line):
 
 
 def _in_front_of(call, features, line):
-    """The stages that compute a call's arguments, and the Nodes of these."""
+    """The stages that compute a call's arguments, and the features that these are."""
     stages, inputs, features = in_parts(call.inputs, features, line)
-    return [*stages, _program._map_stage(inputs, [f"v{i}" for i in range(len(inputs))], {f"v{i}": None for i in range(len(inputs))}, features, None, line)], inputs
+    names = [f"v{i}" for i in range(len(inputs))]
+    return [*stages, _program._map_stage(inputs, names, dict.fromkeys(names), features, None, line)], names
 
 
 def _map(copies, nodes, features, line):

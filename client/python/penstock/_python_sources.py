@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 
-from penstock import _dtypes, _structure, _textproto
+from penstock import _dtypes, _errors, _structure, _textproto
 from penstock._arguments import at_least
 from penstock._cardinality import UNKNOWN
 from penstock._options import TensorSpec
@@ -89,8 +89,6 @@ def _has_states(generator):
 
 
 def _known(fields, types, shapes, signature, shown, line):
-    from penstock._dataset import Dataset
-
     if signature is not None:
         return Declared(signature, shown)
 
@@ -136,4 +134,4 @@ class _LearnedOfFirst(Learned):
         with DatasetIterator(Dataset([self._stage_of()], None).take(1), first_pass=True) as elements:
             for element in elements:
                 return np.asarray(element).item()
-        return None
+        raise _errors.InvalidArgumentError(f"{self._name} gives no element of which its types could be learned: declare them (output_signature=…)")
