@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+import types
 import warnings
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_all_is_learned_where_nothing_is_said():
     dataset = generated(Does("lambda: iter([(1, [1.5, 2.5]), (2, [3.5, 4.5])])"))
     assert dataset.element_spec == (INT, penstock.TensorSpec((2,), np.float64))
     assert [(int(a), b.tolist()) for a, b in dataset] == [(1, [1.5, 2.5]), (2, [3.5, 4.5])]
-    with pytest.raises(penstock.InvalidArgumentError, match="no element to learn from"):
+    with pytest.raises(penstock.InvalidArgumentError, match="gives no element of which its types could be learned"):
         list(generated(Does("lambda: []")))
 
 
@@ -156,8 +157,11 @@ def test_a_resume_begins_at_a_state_of_the_iterator(tmp_path):
     assert began_at(log)[0] == 0 and 0 < began_at(log)[-1] <= 2500, began_at(log)
 
 
-@pytest.mark.parametrize("payload, why", [(np.zeros(2), "holds more than"), (random.Random(1).randbytes(2000), "takes 2")])
-def test_a_state_that_no_cursor_holds_is_told_and_not_used(tmp_path, capfd, payload, why):
+PAYLOADS = [(np.zeros(2), "holds more than dicts"), (random.Random(1).randbytes(2000), "takes 2")]
+
+
+@pytest.mark.parametrize("payload, why", PAYLOADS, ids=["array", "long"])
+def test_a_state_that_no_cursor_holds_is_not_used(tmp_path, capsys, monkeypatch, payload, why):
     log = tmp_path / "log"
 
     def make():
@@ -167,6 +171,16 @@ def test_a_state_that_no_cursor_holds_is_told_and_not_used(tmp_path, capfd, payl
     log.unlink()
     assert np.array_equal(tail_behind(make, 200), whole[200:])
     assert set(began_at(log)) == {0}
+    # The worker says so, once.
+    from penstock import _python_iterator, _row
+
+    monkeypatch.setattr(_python_iterator, "STATE_NS", 0)
+    row = types.SimpleNamespace(key=1, mixed=_row.mixed, At=_row.At)
+    elements = _python_iterator.Elements("Counter", Counter(log, 300, payload), lambda row: [row], [np.zeros(2)], None, row, None)
+    for i in range(20):
+        (array,), behind, is_one, state = elements(0, i, 0, b"")
+        assert (array[0], behind, is_one, state) == (i, i + 1, True, b"")
+    assert capsys.readouterr().err.count(f"the state of Counter's iterator {why}") == 1
 
 
 def lines(path, log, position=None):

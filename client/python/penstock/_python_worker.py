@@ -462,9 +462,13 @@ class EveryGenerator:
     def __init__(self, np):
         self.np = np
         self.generators = {}
+        self.modules = 0
 
     def are_new(self):
         """Whether there is one that has not been seeded."""
+        if len(sys.modules) == self.modules:
+            return False
+        self.modules = len(sys.modules)
         return any(name in sys.modules and name not in self.generators for name in GENERATORS)
 
     def seed(self, key):
@@ -598,9 +602,15 @@ class Worker:
         def to_arrays(element):
             tensors = []
             flatten(describe(element) if describe else element, tensors)
-            return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
+            arrays = []
+            for output, value in zip(outputs, tensors):
+                feature = output.feature
+                # Most are as declared.
+                is_checked = type(value) is array_type and value.dtype is feature.dtype and value.shape == feature.shape
+                arrays.append((value if is_checked else checked(self.np, feature, value)).copy())
+            return arrays
 
-        progress, row_at = self.progress, 0
+        progress, row_at, array_type = self.progress, 0, self.np.ndarray
 
         def go_through(number):
             """Elements on the way to a row are none of it: each has its own time. None: the row's own is next."""
@@ -619,7 +629,7 @@ class Worker:
             self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, go_through
         )
         self.call = caller(elements, given)
-        self.flatten = lambda made, tensors: tensors.extend(made)
+        self.put = self._put_element
         self.lone = None
 
     def work(self, number, sheet, rows, size):
@@ -645,6 +655,7 @@ class Worker:
         found, _ = places(self.inputs, rows)
         columns = [column(np, feature, tray.inputs, place, rows) for feature, place in zip(self.inputs, found)]
         paths = columns.pop().tolist()
+        self.columns = columns
         found, end = places([output.feature for output in self.outputs], rows)
         tray.reach_outputs(end)
         self.end = end
@@ -720,6 +731,23 @@ class Worker:
                 output.rows[row] = checked(self.np, output.feature, value)
             else:
                 self._lay(tray, row, output, value)
+
+    def _put_element(self, tray, row, made):
+        """Of what Elements gives: its arrays are checked."""
+        arrays, behind, is_one, state = made
+        for output, array in zip(self.outputs, arrays):
+            if output.feature.row_bytes is not None:
+                output.rows[row] = array
+            else:
+                self._lay(tray, row, output, array)
+        pass_, number, flag, told = self.outputs[-4:]
+        pass_.rows[row] = self.columns[0][row]
+        number.rows[row] = behind
+        flag.rows[row] = is_one
+        if state:
+            self._lay(tray, row, told, state)
+        else:
+            told.table[row] = self.end, 0
 
     def _put_all(self, tray, row, made):
         columns, size = [[] for _ in self.outputs], 0
