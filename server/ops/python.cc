@@ -241,7 +241,9 @@ const OpRegistration<v1::Python> kPython(
                                       -1, ' ', false, Json::error_handler_t::replace),
                                   .workers = static_cast<int>(workers),
                                   .timeout_ms = options.timeout_ms(),
-                                  .max_rows_per_worker = options.max_rows_per_worker()}),
+                                  .max_rows_per_worker = options.max_rows_per_worker(),
+                                  // Nothing but its rows decides what such a function gives.
+                                  .outlives = options.unseeded()}),
           options.structure());
       return absl::OkStatus();
     });

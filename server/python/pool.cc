@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "base/tick_clock.h"
+#include "server/python/kept_pools.h"
 #include "server/python/pool_core.h"
 
 namespace penstock::python {
@@ -32,10 +33,21 @@ uint64_t RowBytesOf(const Signature& features) {
 }  // namespace
 
 Pool::Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
-    : core_(std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
-                                       std::move(options))) {}
+    : outlives_(options.outlives), core_([&] {
+        const auto make = [&] {
+          return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
+                                            std::move(options));
+        };
+        return outlives_ ? TakePool(PoolKey(function, options), make) : make();
+      }()) {}
 
-Pool::~Pool() { core_->Close(); }
+Pool::~Pool() {
+  if (outlives_) {
+    GivePoolBack(core_);
+  } else {
+    core_->Close();
+  }
+}
 
 void Pool::Begin(AwayRows* rows, Completion end) { core_->Begin(rows, std::move(end)); }
 
@@ -56,6 +68,27 @@ void PoolCore::Close() {
   Wake();
   // Begin() has ended long since.
   if (thread_.joinable()) thread_.join();
+}
+
+bool PoolCore::Rest(uint64_t until_ns) {
+  const Lock lock(mutex_);
+  // Workers that are still at rows which nobody wants end them soon, or are ended.
+  if (workers_.empty() || !waiting_.empty() || is_closed_ || !broken_.ok()) return false;
+  rest_until_ns_ = until_ns;
+  Wake();
+  return true;
+}
+
+bool PoolCore::Rouse() {
+  const Lock lock(mutex_);
+  if (is_closed_ || !broken_.ok()) return false;
+  rest_until_ns_ = 0;
+  return true;
+}
+
+bool PoolCore::is_over() {
+  const Lock lock(mutex_);
+  return is_closed_;
 }
 
 void PoolCore::Wake() {

@@ -35,6 +35,8 @@ struct PoolOptions {
   int workers = 1;
   int64_t timeout_ms = 0;           // of one row; 0: none
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
+  // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
+  bool outlives = false;
 };
 
 class PoolCore;
@@ -43,12 +45,13 @@ class Pool {
  public:
   // `in`: of the columns that Begin() is given; `out`: of those that it sets.
   Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options);
-  // Kills the workers. REQUIRES: no call is under way.
+  // Kills the workers, unless they outlive it. REQUIRES: no call is under way.
   ~Pool();
 
   void Begin(AwayRows* rows, Completion end);
 
  private:
+  const bool outlives_;
   const std::shared_ptr<PoolCore> core_;
 };
 

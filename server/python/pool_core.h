@@ -30,8 +30,8 @@ struct Call {
   AwayRows* rows =
       nullptr;  // of whoever has raised `busy`, else under the mutex; null once it has ended
   Completion end;
-  int open = 0;          // sheets that have not ended
-  int busy = 0;          // threads that copy its rows without the mutex
+  int open = 0;  // sheets that have not ended
+  int busy = 0;  // threads that copy its rows without the mutex
   bool has_begun = false;
   bool is_over = false;  // nobody wants it
   bool is_prepared = false;
@@ -77,6 +77,12 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Begin(AwayRows* rows, Completion end);
   void Cancel(const std::shared_ptr<Call>& call);
   void Close();
+
+  // Nobody calls for a while: it closes itself at that time, unless it is roused. False where it has work, or nothing that is worth it.
+  bool Rest(uint64_t until_ns);
+  // False where it has closed itself.
+  bool Rouse();
+  bool is_over();
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -132,6 +138,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   std::mutex mutex_;
   std::thread thread_;  // under mutex_, as those below
   bool is_closed_ = false;
+  uint64_t rest_until_ns_ = 0;  // 0: it does not rest
   absl::Status broken_;
   std::deque<Sheet> waiting_;
   std::vector<std::shared_ptr<Worker>> workers_;

@@ -34,6 +34,7 @@ void PoolCore::Run() {
     std::vector<std::shared_ptr<Call>> ended;
     {
       Lock lock(mutex_);
+      if (rest_until_ns_ != 0 && MonotonicNanos() >= rest_until_ns_) is_closed_ = true;
       if (is_closed_) break;
       StartWorkerIfNeeded(&ended);
     }
@@ -83,7 +84,10 @@ int PoolCore::WaitMs() const {
            (!worker->order.empty() && worker->trays[worker->order.front()].sheet.call->is_over);
   });
   if (has_unwanted || options_.timeout_ms > 0) return kLookMs;
-  return has_pidfds ? -1 : kNoPidfdMs;
+  if (!has_pidfds) return kNoPidfdMs;
+  if (rest_until_ns_ == 0) return -1;
+  const uint64_t now = MonotonicNanos();
+  return now >= rest_until_ns_ ? 0 : static_cast<int>((rest_until_ns_ - now) / 1'000'000) + 1;
 }
 
 void PoolCore::Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {

@@ -114,7 +114,7 @@ def test_a_killed_worker_changes_nothing_of_a_filter(tmp_path):
     assert (tmp_path / "mark").exists()
 
 
-@pytest.mark.parametrize("returned, complaint", [(None, "returned None"), ([True], r"list for 'holds', not bool \(\)|bool \(1,\)"), ("x", "not bool"), (1.5, "not bool"), (1, "not bool")])
+@pytest.mark.parametrize("returned, complaint", [(None, "returned None"), ([True], r"bool \(1,\)"), ("x", "not bool"), (1.5, "not bool"), (1, "not bool")])
 def test_a_filter_takes_flags_alone(returned, complaint):
     with pytest.raises(penstock.DataLossError, match=complaint):
         list(range_of(3).filter(Does(f"lambda x: {returned!r}"), python=True))
@@ -365,7 +365,8 @@ def look_by_numpy(number, array, text):
 
 def test_py_function_has_arguments_with_numpy_and_casts():
     def function(x):
-        return tuple(penstock.py_function(func=look_by_numpy, inp=[x, np.stack([x, x + 1]), penstock.strings.as_string(x)], Tout=[np.float32, np.float32, penstock.string]))
+        inputs = [x, np.stack([x, x + 1]), penstock.strings.as_string(x)]
+        return tuple(penstock.py_function(func=look_by_numpy, inp=inputs, Tout=[np.float32, np.float32, penstock.string]))
 
     assert arrays(range_of(3, 4).map(function)) == [(4.5, 7.0, b"3")]
     with pytest.raises(penstock.DataLossError, match="float64 .* not int64"):

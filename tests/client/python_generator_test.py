@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+import types
 import warnings
 
 import numpy as np
@@ -57,7 +58,7 @@ def test_all_is_learned_where_nothing_is_said():
     dataset = generated(Does("lambda: iter([(1, [1.5, 2.5]), (2, [3.5, 4.5])])"))
     assert dataset.element_spec == (INT, penstock.TensorSpec((2,), np.float64))
     assert [(int(a), b.tolist()) for a, b in dataset] == [(1, [1.5, 2.5]), (2, [3.5, 4.5])]
-    with pytest.raises(penstock.InvalidArgumentError, match="no element to learn from"):
+    with pytest.raises(penstock.InvalidArgumentError, match="gives no element of which its types could be learned"):
         list(generated(Does("lambda: []")))
 
 
@@ -156,8 +157,11 @@ def test_a_resume_begins_at_a_state_of_the_iterator(tmp_path):
     assert began_at(log)[0] == 0 and 0 < began_at(log)[-1] <= 2500, began_at(log)
 
 
-@pytest.mark.parametrize("payload, why", [(np.zeros(2), "holds more than"), (random.Random(1).randbytes(2000), "takes 2")])
-def test_a_state_that_no_cursor_holds_is_told_and_not_used(tmp_path, capfd, payload, why):
+PAYLOADS = [(np.zeros(2), "holds more than dicts"), (random.Random(1).randbytes(2000), "takes 2")]
+
+
+@pytest.mark.parametrize("payload, why", PAYLOADS, ids=["array", "long"])
+def test_a_state_that_no_cursor_holds_is_not_used(tmp_path, capsys, monkeypatch, payload, why):
     log = tmp_path / "log"
 
     def make():
@@ -167,6 +171,16 @@ def test_a_state_that_no_cursor_holds_is_told_and_not_used(tmp_path, capfd, payl
     log.unlink()
     assert np.array_equal(tail_behind(make, 200), whole[200:])
     assert set(began_at(log)) == {0}
+    # The worker says so, once.
+    from penstock import _python_iterator, _row
+
+    monkeypatch.setattr(_python_iterator, "STATE_NS", 0)
+    row = types.SimpleNamespace(key=1, mixed=_row.mixed, At=_row.At)
+    elements = _python_iterator.Elements("Counter", Counter(log, 300, payload), lambda row: [row], [np.zeros(2)], None, row, None)
+    for i in range(20):
+        (array,), behind, is_one, state = elements(0, i, 0, b"")
+        assert (array[0], behind, is_one, state) == (i, i + 1, True, b"")
+    assert capsys.readouterr().err.count(f"the state of Counter's iterator {why}") == 1
 
 
 def lines(path, log, position=None):
@@ -219,6 +233,32 @@ def test_the_end_is_sticky_and_a_resume_behind_it_has_nothing():
     with iter(dataset) as iterator:
         assert len(list(iterator)) == 10
         assert next(iterator, None) is None
+
+
+def positioned(position=None):
+    for i in range(int(position or b"0"), 400):
+        yield penstock.At(i, b"%d" % (i + 1))
+
+
+def test_forged_cursors_are_refused_or_resume_somewhere():
+    dataset = generated(positioned, output_signature=INT)
+    with iter(dataset) as iterator:
+        for _ in range(300):
+            next(iterator)
+        state = iterator.state_dict()
+    rng = random.Random(5)
+    for _ in range(20):
+        cursor = bytearray(state["cursor"])
+        cursor[rng.randrange(len(cursor) // 2, len(cursor))] ^= 1 << rng.randrange(8)
+        with iter(dataset) as forged:
+            forged.load_state_dict({**state, "cursor": bytes(cursor)})
+            try:
+                for _ in range(3):
+                    next(forged, None)
+            except penstock.Error:
+                pass
+    # Nothing of it has harmed the daemon.
+    assert arrays(dataset) == list(range(400))
 
 
 # --- shards -------------------------------------------------------------------------------------
@@ -311,13 +351,13 @@ def test_types_are_cast_as_in_tensorflow():
 
 def slowly():
     for i in range(300):
-        time.sleep(0.002)
+        time.sleep(0.01)
         yield i
 
 
 def test_what_is_gone_through_again_takes_no_elements_time():
     def make():
-        return generated(slowly, output_signature=INT, timeout_ms=250)
+        return generated(slowly, output_signature=INT, timeout_ms=1500)
 
     assert tail_behind(make, 290) == list(range(290, 300))
 

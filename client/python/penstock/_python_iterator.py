@@ -24,7 +24,7 @@ def told(text):
 
 
 class Elements:
-    """Called with a pass, a number and a state in front of it; gives the element's tensors, the pass, the number behind it, whether there is one, and a state.
+    """Called with a pass, a number and a state in front of it; gives the element's tensors, the number behind it, whether there is one, and a state.
 
     Args:
       make: an iterable, or a function that returns one.
@@ -32,18 +32,19 @@ class Elements:
       nothing: such tensors in the place of an element behind the last one.
       generators: the global random generators, to be seeded by a key; or None.
       row: the module _row.
-      be_away: is told True before elements that nobody has asked for now are gone through, and False behind them.
+      go_through: is told the number of each element on the way to the one that is asked for, and None in front of that.
     """
 
-    def __init__(self, name, make, to_arrays, nothing, generators, row, be_away):
-        self.name, self.make, self.to_arrays, self.nothing, self.generators, self.row, self.be_away = name, make, to_arrays, nothing, generators, row, be_away
+    def __init__(self, name, make, to_arrays, nothing, generators, row, go_through):
+        self.name, self.make, self.to_arrays, self.nothing = name, make, to_arrays, nothing
+        self.generators, self.row, self.go_through = generators, row, go_through
         self.key = row.key
         self.takes_position = callable(make) and "position" in parameters(make)
         self.pass_ = self.iterator = None
         self.forget()
 
     def forget(self):
-        self.kept = collections.OrderedDict()  # by number: a result, or an exception
+        self.kept = collections.OrderedDict()  # by number: a result, or an exception; and bytes
         self.kept_bytes = 0
 
     def __call__(self, pass_, number, state_number, state):
@@ -52,14 +53,14 @@ class Elements:
             self.begin(pass_, State(int(state_number), bytes(state)))
         while number >= self.next:
             if number > self.next:
-                self.be_away(True)
+                self.go_through(self.next)
             self.advance()
             if number == self.next:
-                self.be_away(False)
+                self.go_through(None)
             if self.generators is not None and self.generators.are_new():
                 # It has imported one that was not seeded.
                 self.begin(pass_, self.began_at)
-        result = self.kept[number]
+        result, _ = self.kept[number]
         if isinstance(result, BaseException):
             raise result
         return result
@@ -72,7 +73,9 @@ class Elements:
         kind, content = state.bytes[:1], state.bytes[1:]
         if self.generators is not None:
             self.generators.seed(self.row.mixed(self.key, self.row.mixed(pass_, 1 << 63)))
-        self.draw_as(-1)
+        # Each element's is its own: the 64 bits are mixed with the key.
+        self.path = self.row.mixed(pass_, 1 << 62)
+        self.draw_as(0)
         made = self.make
         if self.takes_position:
             made = made(position=content if kind == b"P" else None)
@@ -91,7 +94,7 @@ class Elements:
 
     def draw_as(self, number):
         """The generators' draws are those of this element."""
-        path = self.row.mixed(self.pass_, number & (1 << 64) - 1)
+        path = self.path + number & (1 << 64) - 1
         self.row.path, self.row.is_fresh = path, True
         return path
 
@@ -103,7 +106,7 @@ class Elements:
         if self.generators is not None and (self.stateful is not None or self.takes_position):
             self.generators.seed(self.row.mixed(self.key, path))
         if self.is_over:
-            self.keep(number, [*self.nothing, self.pass_, self.next, False, b""])
+            self.keep(number, (self.nothing, self.next, False, b""), 256)
             return
         position = None
         try:
@@ -113,25 +116,30 @@ class Elements:
             arrays = self.to_arrays(element)
         except StopIteration:
             self.is_over = True
-            self.keep(number, [*self.nothing, self.pass_, self.next, False, b""])
+            self.keep(number, (self.nothing, self.next, False, b""), 256)
             return
         except BaseException as error:
-            self.keep(number, error)
+            self.keep(number, error, 256)
             return
         state = b"P" + position if position is not None else self.state()
-        self.keep(number, [*arrays, self.pass_, self.next, True, state])
+        size = 256
+        for array in arrays:
+            size += array.nbytes
+        self.keep(number, (arrays, self.next, True, state), size)
 
-    def keep(self, number, result):
-        self.kept[number] = result
-        self.kept_bytes += size_of(result)
+    def keep(self, number, result, size):
+        self.kept[number] = result, size
+        self.kept_bytes += size
         while len(self.kept) > 1 and (len(self.kept) > KEPT_ELEMENTS or self.kept_bytes > KEPT_BYTES):
-            _, old = self.kept.popitem(last=False)
-            self.kept_bytes -= size_of(old)
+            _, (_, old) = self.kept.popitem(last=False)
+            self.kept_bytes -= old
 
     def state(self):
         """The iterator's, or nothing."""
+        if self.stateful is None:
+            return b""
         now = time.monotonic_ns()
-        if self.stateful is None or now - self.state_ns < STATE_NS:
+        if now - self.state_ns < STATE_NS:
             return b""
         self.state_ns = now
         state = self.stateful.state_dict()
@@ -148,10 +156,6 @@ class Elements:
             why = f"takes {len(data)} bytes, more than {MAX_STATE_BYTES}" if is_whole else "holds more than dicts, lists, tuples, numbers, texts and bytes"
             told(f"the state of {self.name}'s iterator {why}: a resume gives its elements again from the first one on")
         return b""
-
-
-def size_of(result):
-    return 256 if isinstance(result, BaseException) else 256 + sum(getattr(array, "nbytes", 0) for array in result)
 
 
 def parameters(function):

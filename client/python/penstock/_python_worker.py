@@ -462,9 +462,13 @@ class EveryGenerator:
     def __init__(self, np):
         self.np = np
         self.generators = {}
+        self.modules = 0
 
     def are_new(self):
         """Whether there is one that has not been seeded."""
+        if len(sys.modules) == self.modules:
+            return False
+        self.modules = len(sys.modules)
         return any(name in sys.modules and name not in self.generators for name in GENERATORS)
 
     def seed(self, key):
@@ -557,14 +561,14 @@ class Worker:
         self.inputs = [Feature(np, described) for described in configuration["inputs"]]
         # Each row's identity.
         self.inputs.append(Feature(np, {"name": "", "dtype": "uint64", "shape": []}))
-        self.yields = configuration["yields"]
-        describes, lists = configuration["describes"], configuration["lists"]
+        self.yields = configuration.get("yields", False)
+        describes, lists = configuration["describes"], configuration.get("lists", False)
         iterates = configuration.get("iterates", False)
-        self.outputs = [Output(np, described, configuration["casts"], self.yields and not describes) for described in configuration["outputs"]]
+        self.outputs = [Output(np, described, configuration.get("casts", False), self.yields and not describes) for described in configuration["outputs"]]
         self.structures = structures
         # Where some of its arguments are constants, they come with it.
         function, constants = function if isinstance(function, tuple) else (function, None)
-        if configuration["tensors"]:
+        if configuration.get("tensors", False):
             function = with_tensors(np, function)
         if constants:
             function = with_constants(function, constants)
@@ -598,20 +602,34 @@ class Worker:
         def to_arrays(element):
             tensors = []
             flatten(describe(element) if describe else element, tensors)
-            return [checked(self.np, output.feature, value).copy() for output, value in zip(outputs, tensors)]
+            arrays = []
+            for output, value in zip(outputs, tensors):
+                feature = output.feature
+                # Most are as declared.
+                is_checked = type(value) is array_type and value.dtype is feature.dtype and value.shape == feature.shape
+                arrays.append((value if is_checked else checked(self.np, feature, value)).copy())
+            return arrays
 
-        def be_away(is_away):
-            """Elements that are gone through on the way to a row are none of it: its time begins behind them."""
-            self.progress[0] = 0 if is_away else self.sheet
+        progress, row_at, array_type = self.progress, 0, self.np.ndarray
+
+        def go_through(number):
+            """Elements on the way to a row are none of it: each has its own time. None: the row's own is next."""
+            nonlocal row_at
+            if number is None:
+                progress[1] = row_at
+                return
+            if progress[1] < 1 << 32:
+                row_at = progress[1]
+            progress[1] = (number % (1 << 31) + 1) << 32
 
         def nothing(feature):
             return b"" if feature.is_string and not feature.shape else self.np.zeros([max(size, 0) for size in feature.shape], feature.dtype or object)
 
         elements = load_beside("_python_iterator").Elements(
-            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, be_away
+            self.name, make, to_arrays, [nothing(output.feature) for output in outputs], EveryGenerator(self.np) if seeds else None, self.row, go_through
         )
         self.call = caller(elements, given)
-        self.flatten = lambda made, tensors: tensors.extend(made)
+        self.put = self._put_element
         self.lone = None
 
     def work(self, number, sheet, rows, size):
@@ -620,7 +638,6 @@ class Worker:
         if tray is None:
             tray = self.trays[number] = Tray(number)
         tray.reach_inputs(size)
-        self.sheet = sheet
         self.progress[1] = 0
         self.progress[0] = sheet
         while True:
@@ -638,6 +655,7 @@ class Worker:
         found, _ = places(self.inputs, rows)
         columns = [column(np, feature, tray.inputs, place, rows) for feature, place in zip(self.inputs, found)]
         paths = columns.pop().tolist()
+        self.columns = columns
         found, end = places([output.feature for output in self.outputs], rows)
         tray.reach_outputs(end)
         self.end = end
@@ -713,6 +731,23 @@ class Worker:
                 output.rows[row] = checked(self.np, output.feature, value)
             else:
                 self._lay(tray, row, output, value)
+
+    def _put_element(self, tray, row, made):
+        """Of what Elements gives: its arrays are checked."""
+        arrays, behind, is_one, state = made
+        for output, array in zip(self.outputs, arrays):
+            if output.feature.row_bytes is not None:
+                output.rows[row] = array
+            else:
+                self._lay(tray, row, output, array)
+        pass_, number, flag, told = self.outputs[-4:]
+        pass_.rows[row] = self.columns[0][row]
+        number.rows[row] = behind
+        flag.rows[row] = is_one
+        if state:
+            self._lay(tray, row, told, state)
+        else:
+            told.table[row] = self.end, 0
 
     def _put_all(self, tray, row, made):
         columns, size = [[] for _ in self.outputs], 0

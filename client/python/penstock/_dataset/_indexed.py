@@ -72,23 +72,18 @@ def kept(element):
 class _Element:
     """In a worker: an index's element. Of an object that has __getitems__, those of several indices are fetched together."""
 
-    def __init__(self, parcel):
+    def __init__(self, parcel, source=None):
         self._parcel = parcel
-        self._source = None
+        self._source = source
         self._fetched = {}
 
     def __reduce__(self):
-        return _Element, (self._parcel,)
-
-    def _load(self):
-        if self._source is None:
-            (self._source,) = self._parcel.load_in_worker()
-        return self._source
+        return _in_worker, (self._parcel,)
 
     def ahead(self, indices):
         """Of rows that this will be called for, as long as nothing is drawn (_python_worker.py)."""
         self._fetched = {}
-        fetch = getattr(self._load(), "__getitems__", None)
+        fetch = getattr(self._source, "__getitems__", None)
         if fetch is None:
             return
         wanted = indices.tolist()
@@ -103,7 +98,12 @@ class _Element:
         index = int(index)
         if index in self._fetched:
             return plain(self._fetched.pop(index))
-        return plain(self._load()[index])
+        return plain(self._source[index])
+
+
+def _in_worker(parcel):
+    (source,) = parcel.load_in_worker()
+    return _Element(parcel, source)
 
 
 def _type_of(values, what):
@@ -132,6 +132,19 @@ def _types(elements):
     return structure, [_type_of(values, f"element part {name!r}") for name, values in zip(names, zip(*(tensors for _, tensors in flat)))]
 
 
+def _examples(source, indices):
+    """Those of the elements that can be had: what is wrong with one is found when it is its turn."""
+    found, first_error = [], None
+    for index in indices:
+        try:
+            found.append(source[index])
+        except Exception as error:
+            first_error = first_error or error
+    if not found:
+        raise first_error
+    return found
+
+
 def from_python(source, output, options, range_of):
     """As Dataset.from_python; `range_of` is Dataset.range."""
     for needed in ("__len__", "__getitem__"):
@@ -149,7 +162,7 @@ def from_python(source, output, options, range_of):
             raise ValueError("from_python learns from the first element what elements are, and there is none: declare it by output=")
         # Of a copy, as workers have it: what the object opens as it is indexed is to stay closed here.
         (copy,) = parcel.load()
-        elements = [copy[index] for index in sorted({0, count // 2, count - 1})]
+        elements = _examples(copy, sorted({0, count // 2, count - 1}))
         structure = kept(elements[0])
         plain_structure, types = _types(elements)
         output = _structure.fill(plain_structure, iter(types))

@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 
-from penstock import _dtypes, _structure
+from penstock import _dtypes, _errors, _structure
 from penstock._dataset._arguments import at_least
 from penstock._dataset._chain import ASK, of_stages
 from penstock._dataset._python import Declared, Learned, Lazily, fields_of, name_of, output_of
@@ -132,4 +132,4 @@ class _LearnedOfFirst(Learned):
         with DatasetIterator(of_stages([self._stage_of()], None).take(1), first_pass=True) as elements:
             for element in elements:
                 return np.asarray(element).item()
-        return None
+        raise _errors.InvalidArgumentError(f"{self._name} gives no element of which its types could be learned: declare them (output_signature=…)")

