@@ -37,6 +37,8 @@ TEST_CASE("Every op of a spec stands in the contract's table") {
     const std::string name = ops->field(i)->name();
     // It hands on what it gets; KeptFiles runs it, and the table loads what it wrote.
     if (name == "save") continue;
+    // They want an interpreter: tests/client/python_functions_test.py and python_generator_test.py hold them to the same.
+    if (name == "python" || name == "from_generator") continue;
     CAPTURE(name);
     CHECK(absl::StrContains(all, absl::StrCat(" ", name, " {")));
   }

@@ -74,7 +74,7 @@ TEST_CASE("a cursor of a release that left no batch out is refused where one may
 
 TEST_CASE("pipelines that leave batches out keep the contract of ops") {
   for (
-      const std::string& text : {
+      const char* const text : {
           "range { stop: 101 } | map { out: 'a = arange(value // 7)' out: 'b = value' } | batch { "
           "batch_size: 4 } | ignore_errors {} | repeat { count: 2 }",
           "range { stop: 101 } | map { out: 'a = arange(value // 9)' out: 'b = "

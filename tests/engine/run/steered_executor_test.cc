@@ -125,7 +125,8 @@ std::shared_ptr<const Plan> MadeOf(const std::string& stages,
 
 ExecutorOptions From(uint64_t step, const Position& position) {
   ExecutorOptions options;
-  options.start = {.step = step, .position = position};
+  options.start.step = step;
+  options.start.position = position;
   return options;
 }
 

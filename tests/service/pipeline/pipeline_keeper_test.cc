@@ -65,13 +65,21 @@ TEST_CASE("an epoch that begins is kept once, and whoever has looked before that
   CHECK_THAT(std::string(late.message()), Catch::Contains("a change waited for has begun"));
 }
 
-TEST_CASE("an epoch that begins holds, though it cannot be kept") {
+TEST_CASE("an epoch waits until it is written down where it begins") {
   Parts parts;
   REQUIRE(parts.keeper.Keep(parts.keeper.timeline().Etag(), parts.With(AtEpoch(4)), nullptr).ok());
   parts.disk = kFull;
-  parts.keeper.EpochBegins(50);
+  CHECK_FALSE(parts.keeper.EpochBegins(50));
+  CHECK_FALSE(parts.keeper.EpochBegins(50));
+  CHECK(parts.keeper.timeline().is_waiting());
+  CHECK(parts.keeper.EpochUnkeptNs());
+  // Once, however often it is tried.
+  REQUIRE(parts.told.size() == 1);
+  CHECK_THAT(parts.told[0].text(), Catch::Contains("epoch 4 waits at step 50"));
+  parts.disk = absl::OkStatus();
+  CHECK(parts.keeper.EpochBegins(50));
   CHECK_FALSE(parts.keeper.timeline().is_waiting());
-  CHECK(parts.told.size() == 1);
+  CHECK_FALSE(parts.keeper.EpochUnkeptNs());
 }
 
 TEST_CASE("a pause that cannot be written down is none, and one that ends ends") {
