@@ -38,7 +38,7 @@ struct OneSlowOpening {
   HangingFiles files;
 };
 
-TEST_CASE("while a cache looks for its files, whoever holds the stream is answered") {
+TEST_CASE("fault 28: while a cache looks for its files, whoever holds the stream is answered") {
   OneSlowOpening slow;
   WriteShard(slow.folder / "a", 0, 100);
   const auto plan = Planned(

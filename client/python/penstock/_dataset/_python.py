@@ -1,7 +1,6 @@
 """Python functions as a stage: how a function travels to worker processes, and what is known of its results beforehand."""
 
 import functools
-import json
 import os
 import pickle
 import sys
@@ -85,6 +84,7 @@ def _size(part):
 
 def _header(parts):
     """How this interpreter is started again, and where the function lies."""
+    import json
     import subprocess
 
     folder = _daemon._working_folder() or ""
@@ -220,6 +220,8 @@ class Learned:
         text = self._first()
         if text is None:
             raise _errors.InvalidArgumentError(f"the dataset has no element to learn from what {self._name} returns: declare it (map(…, python=True, output=…))")
+        import json
+
         return json.loads(text)
 
     def _first(self):
