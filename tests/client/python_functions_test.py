@@ -20,6 +20,9 @@ import penstock
 from penstock._dataset import _python
 from penstock._running import _daemon
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
+import children  # noqa: E402
+
 # Functions of this module travel by its name, as workers have pytest's sys.path.
 
 
@@ -307,17 +310,9 @@ def test_inner_functions_travel_by_cloudpickle_or_say_so():
 # --- memory and processes -----------------------------------------------------------------------
 
 
-def workers_of(daemon=None):
-    """The processes of workers, oldest first."""
-    daemon = daemon or _daemon.private_process()
-    found = []
-    for task in os.listdir(f"/proc/{daemon}/task"):
-        try:
-            with open(f"/proc/{daemon}/task/{task}/children") as file:
-                found += map(int, file.read().split())
-        except FileNotFoundError:
-            pass  # a thread that has just ended
-    return sorted(found)
+def workers_of():
+    """The processes of the private daemon's workers, oldest first."""
+    return children.children_of(_daemon.private_process())
 
 
 def copied_of(process, name):

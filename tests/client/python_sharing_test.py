@@ -119,6 +119,18 @@ def test_another_share_has_another_order_and_the_same_one_the_same(share):
     assert sorted(json.loads(orders[2])) == list(range(60))
 
 
+def twice(x):
+    return x * 2
+
+
+def test_what_is_of_one_process_alone_is_refused_and_says_what_to_do(share):
+    function = penstock.Dataset.range(60).map(twice, python=True, output=penstock.TensorSpec((), np.int64)).batch(10)
+    array = penstock.Dataset.from_tensor_slices(np.arange(100_000)).batch(10)
+    for dataset, message in (function, r"a Python function is part of the dataset.*penstock\.shared_daemon\('job'\)"), (array, "an array of this process"):
+        with pytest.raises(penstock.FailedPreconditionError, match=message):
+            EpochLoader(dataset, lambda values: values, {"share": share})
+
+
 def test_a_killed_daemon_is_one_that_comes_back(share):
     # fault 48
     ranks = [start_rank(share, rank, step_by_step=True) for rank in range(2)]

@@ -92,9 +92,11 @@ REJOIN_S = 10  # a trainer that is started again needs a second or two, and may 
 
 
 class Trainer:
+    PROGRAM = "trainer.py"
+
     def __init__(self, run, name, pipeline="records", **options):
         self.run, self.name = run, name
-        self.words = [sys.executable, str(pathlib.Path(__file__).parent / "trainer.py"), run.socket, pipeline,
+        self.words = [sys.executable, str(pathlib.Path(__file__).parent / self.PROGRAM), run.socket, pipeline,
                       str(run.folder), name, json.dumps(options)]
         self.kills = 0
         self.start()
@@ -375,6 +377,11 @@ def sized(clean, size, steps, r=0, n=1):
 
 def check_stream(trainer, clean, begin=1):
     """Every one of `clean`, (step, bytes), in order from `begin` on; one back only where the trainer was started again."""
+    check_digests(trainer, [(step, zlib.crc32(data)) for step, data in clean], begin)
+
+
+def check_digests(trainer, clean, begin=0):
+    """The same of (step, digest)."""
     index_of = {step: index for index, (step, _) in enumerate(clean)}
     expected, restarted = begin, False
     for entry in trainer.entries():
@@ -386,7 +393,7 @@ def check_stream(trainer, clean, begin=1):
         allowed = (expected - 1, expected) if restarted else (expected,)
         index = index_of.get(step)
         assert index in allowed, f"{trainer.name}: step {step} where number {expected} of {len(clean)} was due"
-        assert crc == zlib.crc32(clean[index][1]), f"{trainer.name}: other bytes in step {step}"
+        assert crc == clean[index][1], f"{trainer.name}: other bytes in step {step}"
         assert not redelivered
         expected, restarted = index + 1, False
     assert expected == len(clean), f"{trainer.name}: ends with number {expected} of {len(clean)}"

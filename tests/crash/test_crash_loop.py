@@ -1,4 +1,4 @@
-"""A short crash loop; `./dev test crash` runs the long one."""
+"""Short crash loops; `./dev test crash` runs the long ones."""
 
 import os
 import pathlib
@@ -10,10 +10,22 @@ import pytest
 pytest.importorskip("penstock")
 
 
-def test_fault_48_twenty_random_kills():
+def run(program, *words):
     if not os.environ.get("PENSTOCK_BIN"):
         pytest.skip("PENSTOCK_BIN is not set; ./dev test sets it")
-    program = pathlib.Path(__file__).parent / "crash_loop.py"
-    done = subprocess.run([sys.executable, program, "--kills", "20", "--pauses", "4"], timeout=600, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, pathlib.Path(__file__).parent / program, *words], timeout=600, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count(" kills in ") == 1
+    return done.stdout
+
+
+def test_fault_48_twenty_random_kills():
+    assert run("crash_loop.py", "--kills", "20", "--pauses", "4").count(" kills in ") == 1
+
+
+def test_twelve_random_kills_of_python_workers_and_what_they_belong_to():
+    assert run("python_loop.py", "--kills", "12").count("12 kills in ") == 1
+
+
+def test_an_element_that_harms_its_worker_costs_itself_alone():
+    # Of how long it takes, a loaded machine says little.
+    assert run("python_poison.py", "--elements", "1000", "--most-seconds", "60").count(" s lost for each, and the element alone") == 5

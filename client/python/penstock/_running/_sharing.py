@@ -432,7 +432,14 @@ def _spec_of(dataset, name):
 
         return Spec(passes._stages, pipeline, passes._options, draw)
 
-    text = write(None, None).text
+    unnamed = write(None, None)
+    text = unnamed.text
+    if unnamed.codes:
+        raise _errors.FailedPreconditionError(
+            "a Python function is part of the dataset, which is this process' alone, and not one that each of a job brings along: one process runs the dataset by "
+            f"dataset.loader(socket=penstock.shared_daemon({name!r}), name=NAME), and the others take penstock.attach(NAME, penstock.shared_daemon({name!r})). "
+            "Should that process and the daemon be killed, the pipeline is to be made again"
+        )
     if f"/proc/{os.getpid()}/fd/" in text:
         raise _errors.FailedPreconditionError(
             "an array of this process is part of the dataset, which other processes' would not be the same: save it by np.save, and take "
