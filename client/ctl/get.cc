@@ -22,8 +22,11 @@ absl::Status Get(const std::string& socket, const std::string& name) {
   // All but the spec as comments, so that the output is a spec.
   std::printf("# state: %s\n", StateName(pipeline->state()).c_str());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
-  if (const auto stats = daemon->Stats(name); stats.ok() && !stats->resting())
-    std::printf("# memory: %s\n", DescribeWorkMemory(*stats).c_str());
+  // What it takes now changes from look to look, and stands in `penstock stats`.
+  if (const auto stats = daemon->Stats(name); stats.ok() && stats->max_work_bytes() > 0) {
+    std::printf("# memory: computing and keeping may take %s\n",
+                ByteCount(stats->max_work_bytes()).c_str());
+  }
   std::string line = "# ";
   for (const char c : DescribeElement(*pipeline)) {
     line += c;

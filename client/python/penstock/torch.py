@@ -17,7 +17,7 @@ daemon's memory. Needs the package torch; importing penstock does not.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 import torch
@@ -25,10 +25,26 @@ import torch
 import penstock.cuda
 from penstock import _core
 from penstock._epochs import EpochLoader
-from penstock._loading._loader import DataLoader
 from penstock.cuda import CudaLoader
 
+if TYPE_CHECKING:
+    from penstock._loading._loader import DataLoader
+
 __all__ = ["DataLoader", "TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
+
+
+def __getattr__(name):
+    """DataLoader comes with its first use: whoever wants batches of a spec needs none of torch.utils.data for them."""
+    if name != "DataLoader":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from penstock._loading._loader import DataLoader
+
+    globals()[name] = DataLoader
+    return DataLoader
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
 
 
 def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:
