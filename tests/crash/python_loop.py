@@ -126,15 +126,18 @@ def end(processes):
             pass
 
 
-def kill(what, trainer, dice, ending):
+def kill(what, trainer, trainers, dice, ending):
     """Whether there was somebody to be killed."""
     daemon = trainer.daemon()
     workers = children_of(daemon) if daemon is not None else []
     if what in ("worker", "workers"):
-        steps = trainer.num_steps()
-        if not workers or steps < trainer.next_worker:
+        # A job's daemon has the workers of all its trainers.
+        hit = [other for other in trainers if other is trainer or (trainer.run.socket and other.run.socket == trainer.run.socket)]
+        steps = {other: other.num_steps() for other in hit}
+        if not workers or any(steps[other] < other.next_worker for other in hit):
             return False
-        trainer.next_worker = steps + STEPS_AHEAD
+        for other in hit:
+            other.next_worker = steps[other] + STEPS_AHEAD
         end([dice.choice(workers)] if what == "worker" else workers)
         return True
     if what in ("daemon", "all") and daemon is None:
@@ -198,7 +201,7 @@ def python_loop(kills, seed, folder):
             ending.look()
             assert not any([trainer.done for trainer in trainers])
             what = dice.choice(KINDS)
-            if kill(what, dice.choice(trainers), dice, ending):
+            if kill(what, dice.choice(trainers), trainers, dice, ending):
                 done[what] += 1
                 last = time.monotonic()
             assert time.monotonic() < last + 120, "nobody could be killed for two minutes: the trainers stand still"
