@@ -97,7 +97,8 @@ class Bench:
     def first_batch(self, workers):
         """Seconds from the making of a loader to its first batch, of a function that imports nothing, and of a torch Dataset."""
         more = ("--what", "first_batch", "--workers", workers)
-        takes = {side: lambda side=side: self.sides.take(side, *more) for side in ["penstock", "drop_in", *self.chosen("torch", "grain", "tensorflow")]}
+        sides = ["penstock", "drop_in", *self.chosen("torch", "grain", "tensorflow")]
+        takes = {side: lambda side=side: self.sides.take(side, *more) for side in sides}
         takes["imports"] = lambda: {"seconds": self.sides.import_seconds("torch")}
         results = self.turns(f"first_batch, {workers} workers", takes)
         imports = results.pop("imports")
