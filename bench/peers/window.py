@@ -37,7 +37,7 @@ def process_cpu_seconds(pid):
 
 
 def measure(batches, touch, seconds, cpu_seconds=own_cpu_seconds):
-    """Takes batches (sequences of arrays) and prints the result of the window as a line of JSON: costs by `cpu_seconds`, and of this process."""
+    """Takes batches (sequences of arrays) and prints the window's result as a line of JSON: costs by `cpu_seconds`, and of this process."""
     begin = examples = 0
     warm = None
     for arrays in batches:

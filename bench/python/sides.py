@@ -32,7 +32,8 @@ class Sides:
     def import_seconds(self, module):
         """How long the import of a module takes that torch's Python has."""
         code = f"import numpy, time; begin = time.perf_counter(); import {module}; print(time.perf_counter() - begin)"
-        done = subprocess.run([self._pythons["torch"], "-c", code], check=True, capture_output=True, text=True, env=self._environment, timeout=120)
+        command = [self._pythons["torch"], "-c", code]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=self._environment, timeout=120)
         return float(done.stdout)
 
     def _start(self, side, options):
