@@ -27,6 +27,7 @@ class Bench:
         self.peers = arguments.peers
         self.failed = False
         self._rates = {}
+        self._are_cores_busy = False
 
     def show(self, case, peer, workers, **fields):
         print(json.dumps({"case": case, "peer": peer, "workers": workers, **fields, "runs": self.runs}), flush=True)
@@ -43,7 +44,7 @@ class Bench:
     # ---- rates and processor time ----
 
     def rates(self, case, workers):
-        """All sides' results, and how far the processors' caches lay apart; taken once."""
+        """All sides' results, and the fields of cores(); taken once."""
         if (case, workers) not in self._rates:
             function, batch, peers, ours = RATE_CASES[case]
             options = ("--function", function, "--batch", batch)
@@ -53,11 +54,22 @@ class Bench:
             takes["loop"] = lambda: self.sides.loops(workers, *options)
             if workers > 1:
                 takes["one loop"] = lambda: self.one_loop_times(workers, options)
-            cores = Cores()
-            cores.look()
-            results = self.turns(f"{case}, {workers} workers", takes)
-            self._rates[case, workers] = results, cores
+            cores = self.cores()
+            self._rates[case, workers] = self.turns(f"{case}, {workers} workers", takes), cores
         return self._rates[case, workers]
+
+    def cores(self):
+        """How far the processors' caches lie apart, as fields; none where both are too busy to tell."""
+        if self._are_cores_busy:
+            return {}
+        cores = Cores()
+        try:
+            cores.look()
+        except subprocess.TimeoutExpired:
+            log("the processors are too busy to tell how far they lie apart; rates will say little")
+            self._are_cores_busy = True
+            return {}
+        return cores.fields()
 
     def one_loop_times(self, workers, options):
         result = self.sides.loops(1, *options)
@@ -76,7 +88,7 @@ class Bench:
                 **spread(ratios("examples_per_s", ours, theirs)),
                 cpu_ratio=round(statistics.median(ratios("cpu_s_per_million", theirs, ours)), 3),
                 ours_cpu_s_per_million=round(median(ours, "cpu_s_per_million"), 3),
-                theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 3), **costs, **cores.fields(),
+                theirs_cpu_s_per_million=round(median(theirs, "cpu_s_per_million"), 3), **costs, **cores,
             )  # fmt: skip
 
     def trainer(self, workers):
@@ -89,7 +101,7 @@ class Bench:
                 self.show(
                     "trainer", NAMES[peer], workers, ours=round(batch * median(ours, "trainer_cpu_s_per_million"), 2),
                     theirs=round(batch * median(theirs, "trainer_cpu_s_per_million"), 2),
-                    **spread(ratios("trainer_cpu_s_per_million", ours, theirs)), **cores.fields(),
+                    **spread(ratios("trainer_cpu_s_per_million", ours, theirs)), **cores,
                 )  # fmt: skip
 
     # ---- the others ----
