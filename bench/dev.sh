@@ -16,6 +16,8 @@
 #: what functions of images and arrays cost beside TensorFlow's
 #: ./dev bench augment [--quick] [--cases A,B]
 #: what augmenting images costs beside torchvision and Pillow
+#: ./dev bench python [--quick] [--cases A,B] [--peers A,B] [--workers 1,2]
+#: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -25,6 +27,7 @@ photo_package=lomiri-wallpapers-16.04
 
 bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
+grain_python_packages=(grain pillow)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked
@@ -90,6 +93,15 @@ bench_augment() {
   build release >&2
   with_python .venv/bin/python bench/augment/run.py \
     --torch-python "${PENSTOCK_BENCH_TORCHVISION_PYTHON:-build/torchvision-venv/bin/python}" "$@"
+}
+
+bench_python() {
+  deps >&2
+  peers_python >&2
+  [ -n "${PENSTOCK_BENCH_GRAIN_PYTHON-}" ] || make_venv build/grain-venv "${grain_python_packages[@]}" >&2
+  build release >&2
+  with_python .venv/bin/python bench/python/run.py --torch-python "$(torch)" --tf-python "$(tensorflow)" \
+    --grain-python "${PENSTOCK_BENCH_GRAIN_PYTHON:-build/grain-venv/bin/python}" "$@"
 }
 
 bench_control() {

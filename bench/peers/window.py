@@ -37,7 +37,7 @@ def process_cpu_seconds(pid):
 
 
 def measure(batches, touch, seconds, cpu_seconds=own_cpu_seconds):
-    """Takes batches (sequences of arrays) and prints the result of the window as a line of JSON."""
+    """Takes batches (sequences of arrays) and prints the window's result as a line of JSON: costs by `cpu_seconds`, and of this process."""
     begin = examples = 0
     warm = None
     for arrays in batches:
@@ -50,8 +50,10 @@ def measure(batches, touch, seconds, cpu_seconds=own_cpu_seconds):
         elif warm is None:
             warm = now + WARM_UP_SECONDS
         elif now >= warm:
-            begin, cpu = now, cpu_seconds()
+            begin, cpu, own = now, cpu_seconds(), time.process_time()
     else:
         raise SystemExit("the stream ended within the window")
+    own = time.process_time() - own
     cpu = cpu_seconds() - cpu
-    print(json.dumps({"examples_per_s": examples / (now - begin), "cpu_s_per_million": cpu / examples * 1e6}), flush=True)
+    costs = {"cpu_s_per_million": cpu / examples * 1e6, "trainer_cpu_s_per_million": own / examples * 1e6}
+    print(json.dumps({"examples_per_s": examples / (now - begin), **costs}), flush=True)
