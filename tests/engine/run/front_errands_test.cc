@@ -1,9 +1,12 @@
-// What the order has done by errands holds nobody, though it hangs: the files that a cache looks for.
+// What the order has done by errands holds nobody, though it hangs: the files that a cache looks for, and those that are announced.
+#include <pthread.h>
+
 #include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -37,6 +40,50 @@ struct OneSlowOpening {
   std::atomic<bool> armed{false};
   HangingFiles files;
 };
+
+bool IsErrandsThread() {
+  char name[16] = {};
+  pthread_getname_np(pthread_self(), name, sizeof name);
+  return std::string_view(name).substr(0, 6) == "errand";
+}
+
+// A worker may open the file before the announcement does, or while that hangs: neither waits for the other.
+TEST_CASE("fault 28: while a file is opened to be announced, all steps of a global shuffle come") {
+  ScratchFolder folder;
+  std::atomic<bool> armed{false};
+  HangingFiles files([](const std::string&, uint64_t) { return false; });
+  files.HangOpenings([&armed](const std::string&) { return armed && IsErrandsThread(); });
+  files.set_disk(&LocalDisk());
+  WriteShard(folder / "a", 0, 100);
+  const auto plan = Planned(
+      absl::StrCat("tfrecord { files: '", folder / "a",
+                   "' } | shuffle { global: true seed: 1 block_size: 10 buffer_size: 20 } | "
+                   "parse_example { feature { key: 'n' int64 {} } } | batch { batch_size: 10 }"),
+      files);
+  {
+    // The index is known from then on.
+    CountingSink sink(*plan);
+    const auto executor = Started(plan, sink);
+    CHECK(sink.WaitForEnd());
+    executor->Stop();
+  }
+  armed = true;
+  CountingSink sink(*plan);
+  const auto executor = Started(plan, sink);
+  CHECK(sink.WaitForEnd());
+  CHECK(sink.status().ok());
+  CHECK(sink.steps() == 10);
+  const auto until = std::chrono::steady_clock::now() + kHangs;
+  while (files.hanging() == 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::yield();
+  CHECK(files.hanging() == 1);
+  // What it uses is there until it is back.
+  CHECK_FALSE(executor->TryStop());
+  CHECK_FALSE(executor->HasEnded());
+  files.LetGo();
+  executor->Stop();
+  CHECK(executor->HasEnded());
+}
 
 TEST_CASE("fault 28: while a cache looks for its files, whoever holds the stream is answered") {
   OneSlowOpening slow;
