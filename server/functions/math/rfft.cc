@@ -207,13 +207,22 @@ class Rfft final : public RowKernel {
     for (int64_t i = 0; i < half; ++i) packed[i] = {values[2 * i], values[2 * i + 1]};
     Complex* const whole = packed + half;  // behind what is read
     transform_.Run(packed, whole, factor);
-    for (int64_t k = 0; k <= half; ++k) {
-      const Complex a = whole[k % half], b = whole[(half - k) % half];
-      const Complex even = {(a.real + b.real) * 0.5, (a.imag - b.imag) * 0.5};
-      const Complex odd = {(a.imag + b.imag) * 0.5, (b.real - a.real) * 0.5};
-      found[k] = even + (k == half ? Complex{-odd.real, -odd.imag} : odd * roots_[k]);
+    const Complex first = EvenPart(whole[0], whole[0]), last = OddPart(whole[0], whole[0]);
+    found[0] = {(first + last * roots_[0]).real, 0};
+    found[half] = {first.real - last.real, 0};
+    for (int64_t k = 1, from_end = half - 1; k <= from_end; ++k, --from_end) {
+      const Complex a = whole[k], b = whole[from_end];
+      found[k] = EvenPart(a, b) + OddPart(a, b) * roots_[k];
+      found[from_end] = EvenPart(b, a) + OddPart(b, a) * roots_[from_end];
     }
-    found[0].imag = found[half].imag = 0;
+  }
+
+  // Of the values at even and at odd places, from two values of the whole transform: the k-th and the k-th from its end.
+  static Complex EvenPart(Complex a, Complex b) {
+    return {(a.real + b.real) * 0.5, (a.imag - b.imag) * 0.5};
+  }
+  static Complex OddPart(Complex a, Complex b) {
+    return {(a.imag + b.imag) * 0.5, (b.real - a.real) * 0.5};
   }
 
   void Write(const Complex* found, size_t count, uint8_t* to) const {
