@@ -12,7 +12,7 @@ files, starts the daemon, and trains a logistic regression (who stands better?) 
 its shared memory. The first time takes some eight minutes on two processors, the next ones seconds. Nothing is left running.
 TEXT
   deps
-  build release penstock penstockd penstock_python penstock_python_files
+  build release penstock penstock-samples penstockd penstock_python penstock_python_files
   local bin=build/release/bin
   if ! compgen -G 'samples/chess/*.tfrecord' >/dev/null; then
     say "making sample data in samples/chess"
