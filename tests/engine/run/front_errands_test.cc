@@ -1,44 +1,30 @@
 // What the order has done by errands holds nobody, though it hangs: the files that a cache looks for, and those that are announced.
 #include <pthread.h>
 
-#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/disk.h"
 #include "server/engine/run/executor.h"
+#include "tests/support/armed_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/counting_sink.h"
-#include "tests/support/hanging_files.h"
 #include "tests/support/pipeline.h"
-#include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 
 namespace penstock::test {
 namespace {
 
 // Files of which one opening, the next one once that is asked for, takes until LetGo().
-struct OneSlowOpening {
-  OneSlowOpening() : files([](const std::string&, uint64_t) { return false; }) {
+struct OneSlowOpening : ArmedFiles {
+  OneSlowOpening() : ArmedFiles([](const std::string&) { return false; }) {
     files.HangOpenings([this](const std::string&) { return armed.exchange(false); });
     files.set_disk(&LocalDisk());
   }
-
-  bool WaitUntilHanging() {
-    const auto until = std::chrono::steady_clock::now() + kHangs;
-    while (files.hanging() == 0 && std::chrono::steady_clock::now() < until)
-      std::this_thread::yield();
-    return files.hanging() == 1;
-  }
-
-  ScratchFolder folder;
-  std::atomic<bool> armed{false};
-  HangingFiles files;
 };
 
 bool IsErrandsThread() {
@@ -49,17 +35,15 @@ bool IsErrandsThread() {
 
 // A worker may open the file before the announcement does, or while that hangs: neither waits for the other.
 TEST_CASE("fault 28: while a file is opened to be announced, all steps of a global shuffle come") {
-  ScratchFolder folder;
-  std::atomic<bool> armed{false};
-  HangingFiles files([](const std::string&, uint64_t) { return false; });
-  files.HangOpenings([&armed](const std::string&) { return armed && IsErrandsThread(); });
-  files.set_disk(&LocalDisk());
-  WriteShard(folder / "a", 0, 100);
+  ArmedFiles slow([](const std::string&) { return false; });
+  slow.files.HangOpenings([&slow](const std::string&) { return slow.armed && IsErrandsThread(); });
+  slow.files.set_disk(&LocalDisk());
+  WriteShard(slow.folder / "a", 0, 100);
   const auto plan = Planned(
-      absl::StrCat("tfrecord { files: '", folder / "a",
+      absl::StrCat("tfrecord { files: '", slow.folder / "a",
                    "' } | shuffle { global: true seed: 1 block_size: 10 buffer_size: 20 } | "
                    "parse_example { feature { key: 'n' int64 {} } } | batch { batch_size: 10 }"),
-      files);
+      slow.files);
   {
     // The index is known from then on.
     CountingSink sink(*plan);
@@ -67,20 +51,17 @@ TEST_CASE("fault 28: while a file is opened to be announced, all steps of a glob
     CHECK(sink.WaitForEnd());
     executor->Stop();
   }
-  armed = true;
+  slow.armed = true;
   CountingSink sink(*plan);
   const auto executor = Started(plan, sink);
   CHECK(sink.WaitForEnd());
   CHECK(sink.status().ok());
   CHECK(sink.steps() == 10);
-  const auto until = std::chrono::steady_clock::now() + kHangs;
-  while (files.hanging() == 0 && std::chrono::steady_clock::now() < until)
-    std::this_thread::yield();
-  CHECK(files.hanging() == 1);
+  CHECK(slow.WaitUntilHanging());
   // What it uses is there until it is back.
   CHECK_FALSE(executor->TryStop());
   CHECK_FALSE(executor->HasEnded());
-  files.LetGo();
+  slow.files.LetGo();
   executor->Stop();
   CHECK(executor->HasEnded());
 }
