@@ -33,10 +33,13 @@ bool IsErrandsThread() {
   return std::string_view(name).substr(0, 6) == "errand";
 }
 
-// A worker may open the file before the announcement does, or while that hangs: neither waits for the other.
 TEST_CASE("fault 28: while a file is opened to be announced, all steps of a global shuffle come") {
   ArmedFiles slow([](const std::string&) { return false; });
-  slow.files.HangOpenings([&slow](const std::string&) { return slow.armed && IsErrandsThread(); });
+  // A worker that opens it first would leave the errand nothing to do.
+  slow.files.HangOpenings([&slow](const std::string&) {
+    if (slow.armed && !IsErrandsThread()) slow.WaitUntilHanging();
+    return slow.armed && IsErrandsThread();
+  });
   slow.files.set_disk(&LocalDisk());
   WriteShard(slow.folder / "a", 0, 100);
   const auto plan = Planned(

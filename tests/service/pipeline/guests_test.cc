@@ -42,7 +42,8 @@ class Owned {
     Newcomer newcomer;
     newcomer.uid = newcomer.spec.uid = uid;
     newcomer.spec.identity = ++last_identity_;
-    newcomer.position = {step, Cursor(step)};
+    newcomer.position.step = step;
+    newcomer.position.cursor = Cursor(step);
     return newcomer;
   }
   static Newcomer Anywhere(uint32_t uid) {
@@ -91,10 +92,10 @@ class Owned {
   uint64_t last_identity_ = 0;
 };
 
-v1::Change Skip() {
-  v1::Change change;
-  change.set_skip_steps(3);
-  return change;
+RequestedChange Skip() {
+  RequestedChange requested;
+  requested.change.set_skip_steps(3);
+  return requested;
 }
 
 TEST_CASE("fault 69: a guest that is alone at a later step moves nobody but itself") {
@@ -109,7 +110,7 @@ TEST_CASE("fault 69: a guest that is alone at a later step moves nobody but itse
   CHECK(pipeline.WhereItIsLeft() == 0);
   // Nor does it put off what the owner changes; its own steps would be others then.
   std::string notice;
-  const auto change = pipeline->Update({.change = Skip(), .step = {}}, &notice);
+  const auto change = pipeline->Update(Skip(), &notice);
   REQUIRE(change.ok());
   CHECK(change->step() < 20);
   CHECK(notice.empty());
