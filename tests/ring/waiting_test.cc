@@ -408,7 +408,7 @@ TEST_CASE("fault 69: a split group that a guest has left keeps no ring from its 
       Produce(writer.get());
       worker.Take();
       CHECK_FALSE(writer->IsDeserted());
-      worker.Die();
+      worker.Detach();
     }
     CHECK(writer->IsDeserted() == (uid == kGuest));
     CHECK(writer->Groups().size() == 1);
