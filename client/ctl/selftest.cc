@@ -258,7 +258,7 @@ void AddSelftest(Command root, const std::string&) {
       .InRange(0.0, 1000.0);
   command.Add("--kills", &arguments->kills, "Daemons that are killed with SIGKILL (3)")
       .InRange(0.0, 1000.0);
-  command.Add("--seed", &arguments->seed, "Of the places; a failure says which it was");
+  command.Add("--seed", &arguments->seed, "Chooses the random places; a failure prints it");
   command.Runs([arguments] { return RunSelftest(*arguments); });
 }
 
