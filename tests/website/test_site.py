@@ -57,6 +57,11 @@ def test_every_public_name_of_python_has_its_place():
     assert missing == set(), "website/hooks/python_page.py says on which page a name stands"
 
 
+def test_every_public_module_of_python_has_its_page():
+    modules = {path.stem for path in (ROOT / "client/python/penstock").glob("[a-z]*.py")}
+    assert modules - python_page.names() == set()
+
+
 def test_the_methods_of_a_dataset_are_there():
     page = html("reference/python/datasets.html")
     for method in ("map", "shuffle", "batch", "from_tensor_slices", "state_dict", "save_spec"):
