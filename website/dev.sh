@@ -3,7 +3,7 @@
 #: ./dev docs [serve]
 #: the documentation as a site, in build/website; serve: at http://127.0.0.1:8000, and anew after each change
 #: ./dev test docs
-#: the site without a broken link, and its notebook: a part of every ./dev test
+#: the site without a broken link, its notebook, and the README's demo: a part of every ./dev test
 
 docs_packages=(mkdocs-material "mkdocstrings[python]" mkdocs-jupyter grpcio-tools protobuf numpy pytest)
 
@@ -20,4 +20,8 @@ docs() {
   esac
 }
 
-test_docs() { step "build" build release && step "the site" docs && run_pytest_of build/docs-venv/bin/python tests/website; }
+test_docs() {
+  step "build" build release || return 0
+  step "the site" docs && run_pytest_of build/docs-venv/bin/python tests/website
+  if step "./dev demo, as the README has it" ./dev demo; then passed=$((passed + 1)); fi
+}

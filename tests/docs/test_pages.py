@@ -10,7 +10,7 @@ ROOT = pages.ROOT
 WITHOUT_EXAMPLES = {"docs/howto/bottleneck.md", "docs/howto/cpp.md"}
 FRAMEWORKS = {"docs/tutorials/torch.md", "docs/tutorials/keras.md", "docs/tutorials/jax.md"}
 PAGES = sorted(str(path.relative_to(ROOT)) for folder in ("tutorials", "howto") for path in (ROOT / "docs" / folder).glob("*.md"))
-# Commands that no page's test runs: they build the project, or run all tests.
+# Commands that no test here runs: they build the project, or run all tests. `./dev test docs` runs the demo.
 COMMANDS = {
     "README.md": ["./dev demo", "./dev test"],
     "docs/howto/cpp.md": ["cmake --install build/release --prefix PREFIX",

@@ -15,6 +15,8 @@ _PAGES = [
                               "PermissionDeniedError", "ResourceExhaustedError", "TraceError", "UnauthenticatedError", "UnavailableError",
                               "UnimplementedError", "UnknownError"]),
 ]
+# A dataset is made by its methods.
+_OPTIONS = {"Dataset": "    options:\n      merge_init_into_class: false\n"}
 # Modules, whole. Most functions of images are made from the registry: they stand with the functions.
 _MODULES = ["io", "image", "strings", "audio", "experimental", "torch", "jax", "tensorflow", "cuda"]
 # Types have NumPy's meaning, and what is in the compiled module has its text in _core.pyi.
@@ -30,7 +32,7 @@ def pages():
     """(title, path, text) of each page."""
     made = []
     for title, file, first, listed in _PAGES:
-        sections = "\n".join(f"::: penstock.{name}\n" for name in listed)
+        sections = "\n".join(f"::: penstock.{name}\n{_OPTIONS.get(name, '')}" for name in listed)
         made.append((title, f"reference/python/{file}.md", f"# {title}\n\n{first}\n\n{sections}"))
     for module in _MODULES:
         options = "    options:\n      show_root_heading: false\n      show_root_toc_entry: false\n"
