@@ -118,7 +118,7 @@ class Selftest {
       const size_t behind = Draw(steps - 1);
       const int workers = 1 + static_cast<int>(Draw(workers_));
       const std::string resumed =
-          absl::StrFormat("resumed behind batch %d, %d workers", behind, workers);
+          absl::StrFormat("resumed after batch %d, %d workers", behind, workers);
       if (absl::Status status = Compare(
               resumed, behind + 1,
               Take(resumed, workers, reference_.batches[behind].cursor, Wanted(behind + 1)));
@@ -172,7 +172,7 @@ class Selftest {
     if (absl::Status status = Compare(name, 0, before, /*whole=*/false); !status.ok())
       return status;
     if (taken >= reference_.batches.size()) return absl::OkStatus();
-    const std::string on = absl::StrFormat("  and on behind batch %d", taken - 1);
+    const std::string on = absl::StrFormat("  and on after batch %d", taken - 1);
     return Compare(on, taken, Take(on, workers_, before->batches.back().cursor, Wanted(taken)));
   }
 
