@@ -74,7 +74,7 @@ class NumberOrder final : public OrderOp {
     const uint64_t bytes = position.Take();
     if (bytes > IteratorStates::kMaxStateBytes || state.number > next_) {
       return absl::InvalidArgumentError(absl::StrCat("not a cursor: a state of ", bytes,
-                                                     " bytes behind element ", state.number,
+                                                     " bytes after element ", state.number,
                                                      " for element ", next_));
     }
     for (size_t i = 0; i < bytes; i += 7) {
