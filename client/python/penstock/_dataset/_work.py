@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 declare("map", Trait.ROW_BY_ROW, Trait.ONE_BY_ONE)
 declare("python", Trait.ONE_BY_ONE)
-declare("filter", Trait.ROW_BY_ROW)
-declare("unbatch", Trait.ROW_BY_ROW)
-declare("interleave", Trait.NESTS_ELEMENTS)
-declare("flat_map", Trait.NESTS_ELEMENTS)
+declare("filter", Trait.ROW_BY_ROW, Trait.BY_VALUE)
+declare("unbatch", Trait.ROW_BY_ROW, Trait.BY_VALUE)
+declare("interleave", Trait.NESTS_ELEMENTS, Trait.BY_VALUE)
+declare("flat_map", Trait.NESTS_ELEMENTS, Trait.BY_VALUE)
+declare("ignore_errors", Trait.LEAVES_OUT, Trait.BY_VALUE)
+declare("rejection_resample", Trait.BY_VALUE)
+declare("take_while", Trait.BY_VALUE)
+declare("unique", Trait.BY_VALUE)
 
 
 def _refuse_options(op, given):
