@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/percent.h"
 
 namespace penstock {
 namespace {
@@ -14,8 +15,6 @@ namespace {
 constexpr double kMostly = 0.5;
 // Seconds: a row that takes as long is worth a word.
 constexpr double kLongRow = 1;
-
-std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
 
 std::string NameOf(const v1::ConsumerStats& consumer) {
   return absl::StrCat("consumer ", consumer.id(), " of group ", consumer.group(), " (process ",
