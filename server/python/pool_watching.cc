@@ -41,6 +41,8 @@ uint64_t PoolCore::BusyNs(uint64_t now_ns) const {
 }
 
 void PoolCore::Watch(Worker& worker, uint64_t now_ns) {
+  // The row that took too long stays the one, though it may go on when its stack is asked for.
+  if (worker.asked_ns != 0) return;
   const Progress progress = worker.process->desk().progress();
   // What was laid behind its last sheet has not been begun.
   if (progress == worker.seen && progress.sheet == worker.trays[worker.order.front()].sheet.number)
