@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -173,6 +174,11 @@ class IteratorOp final : public AwayWorkOp {
       return;
     }
     pool_.Begin(rows, std::move(end));
+  }
+
+  std::optional<AwayWorkers> workers() const override { return pool_.Workers(); }
+  std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns) const override {
+    return pool_.SpansSince(monotonic_ns);
   }
 
   std::string Describe() const override {

@@ -78,7 +78,7 @@ class Work:
           version: your own word for what it computes. A cursor is not resumed by another one, unless that is allowed; a changed function of the same
             version is resumed with a warning.
           timeout_ms: the most that an element may take.
-          workers: processes; by default as many as there are processors.
+          workers: processes; by default as many as the elements need, from one to the number of processors.
           max_rows_per_worker: elements behind which a worker is replaced, for functions that leak.
           threads: of NumPy, OpenCV, torch and the like in each worker; by default 1.
           seed: what draws are keyed by, as that of shuffle.
