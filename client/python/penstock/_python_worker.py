@@ -591,6 +591,8 @@ class Worker:
         self.seeds = Seeds(np, configuration["key"], configuration["seeds"] and not iterates, row.mixed)
         self.row = row
         row.key = configuration["key"]
+        self.tray = self.given_room = None
+        row.room = self._room
         if iterates:
             self._iterate(function, given, configuration["seeds"], describes)
 
@@ -658,6 +660,7 @@ class Worker:
         self.columns = columns
         found, end = places([output.feature for output in self.outputs], rows)
         tray.reach_outputs(end)
+        self.tray = tray
         self.end = end
         for output, place in zip(self.outputs, found):
             output.begin(tray.outputs, place, rows)
@@ -764,13 +767,27 @@ class Worker:
         for output, values in zip(self.outputs, columns):
             self._lay(tray, row, output, output.joined(values))
 
+    def _room(self, size):
+        """See _row.room."""
+        self.tray.reach_outputs(self.end + size)
+        self.given_room = room = self.np.ndarray((size,), self.np.uint8, self.tray.outputs, self.end)
+        return room
+
+    def _lies_there(self, value):
+        """Whether the value is the beginning of what _room() gave for this row."""
+        room, self.given_room = self.given_room, None
+        if room is None or type(value) is not self.np.ndarray or not value.size:
+            return False
+        place, start = value.__array_interface__["data"][0], room.__array_interface__["data"][0]
+        return place == start and value.nbytes <= room.nbytes and value.flags.c_contiguous
+
     def _lay(self, tray, row, output, value):
         parts, size, shape = output.encoded(value)
         if size > MAX_ROW_BYTES:
             raise Refused(f"{size} bytes for {output.feature.name!r}, more than a row may have: {MAX_ROW_BYTES}")
         start = offset = self.end
         tray.reach_outputs(start + size)
-        for part in parts:
+        for part in () if self._lies_there(value) else parts:
             tray.outputs[offset : offset + len(part)] = part
             offset += len(part)
         output.table[row] = start, size
@@ -835,6 +852,7 @@ def prepare(forked):
     import numpy as np
 
     row = sys.modules["penstock._row"] = load_beside("_row")
+    load_beside("_albumentations").follow(row)
     function = load(FUNCTION, header)
     limit_threads_of_modules(configuration["threads"])
     return Worker(np, function, configuration, load_beside("_structure"), row, forked)
