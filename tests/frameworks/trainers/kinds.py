@@ -139,15 +139,16 @@ def with_keras(folder, steps):
         model.set_weights(saved["weights"])
         log.step = int(begin.name.split("-")[1])
     # what it takes
-    loader = penstock.torch.DataLoader(Pairs(), BATCH, shuffle=True, num_workers=1, generator=torch.Generator().manual_seed(1), share=JOB)
-    state = saved["loader"] if saved else loader.state_dict()
+    loader = penstock.torch.DataLoader(Pairs(), BATCH, shuffle=True, num_workers=1, rank=0, world_size=1, share=JOB)
 
     class Position(keras.callbacks.Callback):
-        on_train_begin = lambda self, logs=None: loader.load_state_dict(state)  # noqa: E731  Keras has looked at a batch by now
+        on_train_begin = lambda self, logs=None: saved and loader.load_state_dict(saved["loader"])  # noqa: E731
+        on_epoch_begin = lambda self, epoch, logs=None: loader.set_epoch(epoch)  # noqa: E731
         on_train_batch_end = lambda self, batch, logs=None: saves()  # noqa: E731
 
     # no more
-    model.fit(loader, epochs=-(-steps // STEPS_OF_EPOCH), initial_epoch=state["epoch"], callbacks=[Position()], verbose=0)
+    first = saved["loader"]["epoch"] if saved else 0
+    model.fit(loader, epochs=-(-steps // STEPS_OF_EPOCH), initial_epoch=first, callbacks=[Position()], verbose=0)
 
 
 def with_checkpoint(folder, steps):
