@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from penstock import _row
 from penstock._worker._errors import Refused
 from penstock._worker._features import MAX_ROW_BYTES, Feature, aligned, places
 from penstock._worker._results import checked, described, elements_of
@@ -73,6 +74,22 @@ class Rows:
     def __init__(self, outputs, flatten):
         self.outputs = outputs
         self.flatten = flatten
+        self.given_room = None
+        _row.room = self.room
+
+    def room(self, size):
+        """See _row.room."""
+        self.tray.reach_outputs(self.end + size)
+        self.given_room = np.ndarray((size,), np.uint8, self.tray.outputs, self.end)
+        return self.given_room
+
+    def lies_there(self, value):
+        """Whether the value is the beginning of what room() gave for this row."""
+        room, self.given_room = self.given_room, None
+        if room is None or type(value) is not np.ndarray or not value.size:
+            return False
+        place, start = value.__array_interface__["data"][0], room.__array_interface__["data"][0]
+        return place == start and value.nbytes <= room.nbytes and value.flags.c_contiguous
 
     def begin(self, tray, rows):
         found, end = places([output.feature for output in self.outputs], rows)
@@ -97,7 +114,7 @@ class Rows:
             raise Refused(f"{size} bytes for {output.feature.name!r}, more than a row may have: {MAX_ROW_BYTES}")
         start = offset = self.end
         self.tray.reach_outputs(start + size)
-        for part in parts:
+        for part in () if self.lies_there(value) else parts:
             self.tray.outputs[offset : offset + len(part)] = part
             offset += len(part)
         output.table[row] = start, size

@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 
+from penstock import _albumentations, _row
 from penstock._worker import _function
 from penstock._worker._errors import load_error
 
@@ -45,6 +46,7 @@ def prepare(configuration_bytes, forked):
 
     # A function that imports the package gets the whole of it.
     sys.modules.pop("penstock", None)
+    _albumentations.follow(_row)
     function = _function.load(FUNCTION, header)
     _function.limit_threads_of_modules(configuration["threads"])
     return _sheets.Sheets(function, configuration, INPUTS, OUTPUTS, forked)
