@@ -106,7 +106,7 @@ ALLOWED = {
         "server/service/state", "server/service/watch", "server/service/stream",
     },
     "server/service/attach": {
-        "proto", "base", "ring", "server/codec", "server/service/socket",
+        "proto", "base", "ring", "server/codec", "server/engine/run", "server/service/socket",
         "server/service/state", "server/service/stream", "server/service/pipeline",
     },
     "server/service/tune": {
@@ -134,9 +134,10 @@ ALLOWED = {
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
     "client/ctl/chess": {"base"},
+    "client/ctl/inspect": {"base"},
     "client/ctl": {
         "proto", "base", "io/record", "io/element", "ring", "client/cpp",
-        "client/ctl/chess",
+        "client/ctl/chess", "client/ctl/inspect",
     },
 }
 
