@@ -5,7 +5,7 @@
 #: ./dev bench engine [--quick] [--cases A,B]
 #: reading, ordering and resuming, beside a bare loop, tf.data and ISA-L
 #: ./dev bench control [--quick] [--cases A,B]
-#: what watching, a flood of calls, a profile and the status page cost, and whether the what-if comes true
+#: what watching, a flood of calls, a profile and the status page cost, whether the what-if comes true, and what autotune brings
 #: ./dev bench ring [--quick] [--cases A,B]
 #: hand-over, waking, broadcast, attaching, a daemon's return
 #: ./dev bench cuda [--seconds S]

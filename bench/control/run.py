@@ -14,6 +14,9 @@ call        one unary call after the other, without other work: `p50_us`, `p99_u
 profile     while a profile is taken: `ratio`, under 5 % below 1 by promise.
 page        the status page's requests, as an open page makes them: `percent_of_a_core` of the daemon.
 what_if     the rate with one worker more than top measures with one, against what it says: `says`, `brings`.
+uneven      batches of which one in forty takes a hundred times as long, and a trainer that takes longer than they do on the whole: `waits`, the
+            share of its time in which it waits, with autotune of the ring's slots and without it (`untuned`), and the slots in the end.
+slow_reads  the same for autotune of read-ahead, of a source on a disk that answers late (slow_disk.c) and could carry what the trainer takes.
 """
 
 import argparse
@@ -33,9 +36,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 
 from daemon import BIN, ctl, daemon, spec_text
 from sample_data import shards, warm
+import tuning
 from window import process_cpu_seconds
 
-CASES = ["watched", "flood", "call", "profile", "page", "what_if"]
+CASES = ["watched", "flood", "call", "profile", "page", "what_if", "uneven", "slow_reads"]
 NAME = "chess_float32"
 
 
@@ -110,6 +114,8 @@ class Bench:
         # Of what is no ratio of two windows, and needs longer ones.
         self.looks = 2 if arguments.quick else min(7, arguments.pairs)
         self.look_seconds = 6.0
+        # Autotune looks once a second, and changes a number every five at most.
+        self.tuning_seconds = 10 if arguments.quick else 60
 
     @contextlib.contextmanager
     def running(self, workers=0, http_port=0):
@@ -277,6 +283,31 @@ class Bench:
                 brings.append(taker.rate(self.look_seconds) / one - 1)
         show(case=case, says=median_of(says, 3), brings=median_of(brings, 3),
              error=median_of([said - brought for said, brought in zip(says, brings)], 3), runs=len(says))
+
+    def tuned(self, case, spec, step_s, environment=()):
+        """Shows what a trainer waits that takes batches at a pace, without autotune and with it, once that has had time."""
+        waits, chosen = {}, {}
+        for tuned in (False, True):
+            with tempfile.TemporaryDirectory() as folder, tuning.serving(folder, spec, tuned, environment) as socket:
+                trainer = tuning.Trainer(socket)
+                trainer.wait(step_s, self.tuning_seconds if tuned else self.look_seconds / 2)
+                waits[tuned] = [trainer.wait(step_s, self.look_seconds) for _ in range(self.looks)]
+                chosen[tuned] = tuning.numbers(socket)
+        show(case=case, waits=median_of(waits[True]), untuned=median_of(waits[False]), **chosen[True],
+             **{f"{name}_untuned": value for name, value in chosen[False].items()}, step_ms=round(step_s * 1e3, 2), runs=self.looks)
+
+    def uneven(self, case):
+        spec = tuning.UNEVEN % (tuning.uneven_pictures(log), tuning.ROWS)
+        with tempfile.TemporaryDirectory() as folder, tuning.serving(folder, spec, False) as socket:
+            step_s = tuning.SPARE / tuning.Trainer(socket).rate(self.look_seconds)
+        self.tuned(case, spec, step_s)
+
+    def slow_reads(self, case):
+        files = tuning.slow_records(log)
+        rows = 64
+        spec = tuning.SLOW % (f"{files}/*.tfrecord", tuning.RECORD_BYTES, rows)
+        with tempfile.TemporaryDirectory() as folder:
+            self.tuned(case, spec, rows * tuning.RECORD_BYTES / (tuning.DEMAND_MB_PER_S * 1e6), tuning.slow_disk(folder, files))
 
     def run(self, case):
         try:

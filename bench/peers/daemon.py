@@ -22,13 +22,13 @@ def spec_text(name, files, folder):
 
 
 @contextlib.contextmanager
-def daemon(folder, *options):
-    """A running penstockd: yields (process, socket)."""
+def daemon(folder, *options, environment=()):
+    """A running penstockd, with more in its environment: yields (process, socket)."""
     socket = os.path.join(folder, "penstock.sock")
     ready, ready_end = os.pipe()
     with open(os.path.join(folder, "penstockd.log"), "w") as log:
         process = subprocess.Popen([BIN / "penstockd", "--socket", socket, "--state-dir", "none", "--ready-fd", str(ready_end), *options],
-                                   pass_fds=[ready_end], stderr=log)
+                                   pass_fds=[ready_end], stderr=log, env={**os.environ, **dict(environment)})
     os.close(ready_end)
     try:
         with os.fdopen(ready) as pipe:

@@ -140,6 +140,13 @@ void Command::Runs(std::function<int()> run) {
   app_->callback([run = std::move(run), exit_code = exit_code_] { *exit_code = run(); });
 }
 
+void Command::HandsOn(std::function<int(std::vector<std::string> words)> run) {
+  app_->prefix_command()->fallthrough(false)->set_help_flag();
+  app_->callback([run = std::move(run), app = app_, exit_code = exit_code_] {
+    *exit_code = run(app->remaining());
+  });
+}
+
 CommandLine::CommandLine(const std::string& program, const std::string& help)
     : app_(std::make_unique<CLI::App>(help, program)) {
   app_->fallthrough();

@@ -58,6 +58,8 @@ class Command {
 
   // Parsing a line that asks for this command runs it; what it returns is the exit code.
   void Runs(std::function<int()> run);
+  // The same, with all words behind the command's name, options and --help among them, of which none is read here.
+  void HandsOn(std::function<int(std::vector<std::string> words)> run);
 
  private:
   friend class CommandLine;

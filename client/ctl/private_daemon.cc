@@ -1,7 +1,6 @@
 #include "client/ctl/private_daemon.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/ctl/program_beside.h"
 
 extern char** environ;
 
@@ -33,18 +33,6 @@ absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "cannot make a pipe");
   return Pipe{ring::Descriptor(ends[0]), ring::Descriptor(ends[1])};
-}
-
-// The penstockd that was installed together with this program, else a bare name for PATH.
-std::string FindProgram() {
-  char path[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
-  if (size > 0) {
-    std::string program(path, size);
-    program.replace(program.rfind('/') + 1, std::string::npos, "penstockd");
-    if (access(program.c_str(), X_OK) == 0) return program;
-  }
-  return "penstockd";
 }
 
 std::string TemporaryFolder() {
@@ -97,7 +85,7 @@ absl::Status PrivateDaemon::Spawn(const ring::Descriptor& owner_end,
   // A duplicate onto itself takes the close-on-exec mark away.
   posix_spawn_file_actions_adddup2(&actions, owner_end.get(), owner_end.get());
   posix_spawn_file_actions_adddup2(&actions, ready_end.get(), ready_end.get());
-  std::vector<std::string> words = {FindProgram(),
+  std::vector<std::string> words = {ProgramBeside("penstockd"),
                                     "--socket",
                                     socket_,
                                     "--log-level",
@@ -114,9 +102,7 @@ absl::Status PrivateDaemon::Spawn(const ring::Descriptor& owner_end,
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return absl::OkStatus();
   pid_ = 0;
-  return absl::ErrnoToStatus(
-      error, absl::StrCat("cannot start ", words[0],
-                          "; install it beside this program or into a folder of PATH"));
+  return CannotStart(words[0], error);
 }
 
 void PrivateDaemon::Kill() {

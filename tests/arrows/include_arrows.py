@@ -133,12 +133,10 @@ ALLOWED = {
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
-    "client/ctl/chess": {"base"},
     "client/ctl/inspect": {"base"},
-    "client/ctl": {
-        "proto", "base", "io/record", "io/element", "ring", "client/cpp",
-        "client/ctl/chess", "client/ctl/inspect",
-    },
+    "client/ctl": {"proto", "base", "io/record", "io/element", "ring", "client/cpp", "client/ctl/inspect"},
+    "client/samples/chess": {"base"},
+    "client/samples": {"base", "io/record", "client/ctl", "client/samples/chess"},
 }
 
 # Modules whose files register themselves and know nothing of each other: a file includes of its own module only its own header.

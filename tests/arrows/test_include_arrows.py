@@ -66,6 +66,7 @@ def test_arrows_that_point_down_are_fine(tmp_path):
     ("ring/writer.cc", '"tests/support/catch.h"', "nothing but tests"),
     ("ring/writer.cc", '"layout.h"', "not a path from the root"),
     ("client/ctl/index.cc", '"server/engine/plan/plan.h"', "client/ctl may not include server/engine/plan"),
+    ("client/ctl/make_sample.cc", '"client/samples/samples.h"', "client/ctl may not include client/samples"),
     ("base/file.cc", '"io/record/record_index.h"', "base may not include io/record"),
     ("server/misc/things.h", '"base/file.h"', "in no module"),
 ])

@@ -33,6 +33,13 @@ def test_every_length(size):
         check(lambda x: both(np.fft.rfft(x[..., :size])), values)
 
 
+@pytest.mark.parametrize("size", [53, 106, 53 * 59, 4 * 1009, 10_007, 65_537])
+def test_large_prime_factors(size):
+    values = np.random.default_rng(size).normal(size=(2, size))
+    for kind in (np.float64, np.float32):
+        check(lambda x: both(np.fft.rfft(x)), values.astype(kind))
+
+
 @pytest.mark.parametrize("dtype", "int8 uint8 int16 int32 int64 uint64".split())
 def test_of_integers(dtype):
     values = (WAVES * 60).clip(0, 120).astype(dtype)

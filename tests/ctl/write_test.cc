@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "client/ctl/make_sample.h"
 #include "io/record/example_builder.h"
 #include "io/record/tfrecord_writer.h"
 #include "tests/support/catch.h"
@@ -202,29 +201,6 @@ TEST_CASE("A folder is told from a pattern without match") {
     CHECK(records.status().message() == "\"" + (folder / "in") + end + "\" is a folder: \"" +
                                             (folder / "in") + "/*\" names the files in it");
   }
-}
-
-TEST_CASE("Chess shards depend on the options alone") {
-  Folder folder;
-  SampleOptions options{1000, folder / "one", 3, 1};
-  REQUIRE(MakeChess(options).ok());
-  options.directory = folder / "two";
-  REQUIRE(MakeChess(options).ok());
-  const std::string shard = "/chess-00002-of-00003.tfrecord";
-  CHECK(folder.Get("one" + shard) == folder.Get("two" + shard));
-  CHECK(folder.Get("one" + shard).size() > 333 * 210);
-  options.shards = 2;
-  const absl::Status mixed = MakeChess(options);
-  CHECK(mixed.code() == absl::StatusCode::kFailedPrecondition);
-}
-
-TEST_CASE("A photograph that is no JPEG is named") {
-  Folder folder;
-  const std::string photo = folder.Put("photo.jpg", "not a JPEG");
-  const absl::Status status = MakeFlowers({10, folder / "out", 1, 1}, {photo});
-  CHECK(status.code() == absl::StatusCode::kDataLoss);
-  CHECK(status.message() ==
-        "cannot decode: Not a JPEG file: starts with 0x6e 0x6f (" + photo + ")");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ cuda_kit() {
   local python=${PENSTOCK_KIT_PYTHON-python3.12} version kit=$root/build/cuda-kit/penstock-cuda-kit venv=$root/build/cuda-kit/venv program
   version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])') ||
     die "cuda_kit needs the Python that the other machine has, with its headers: python3.12, or that of PENSTOCK_KIT_PYTHON"
-  local programs=(penstockd penstock bench_cuda bench_cuda_handover tests_cuda_device device_trainer)
+  local programs=(penstockd penstock penstock-samples bench_cuda bench_cuda_handover tests_cuda_device device_trainer)
   install_packages patchelf
   build release "${programs[@]}" penstock_client fake_cuda cuda_by_handles
   grep -q 'PENSTOCK_CUDA:BOOL=ON' build/release/CMakeCache.txt ||

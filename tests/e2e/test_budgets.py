@@ -160,9 +160,10 @@ def test_look_ups_end_with_their_callers(tmp_path, daemon, counter):
 
 def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
     command = Penstock(tmp_path, daemon.socket)
-    # The square of a large prime number of products: a row takes many minutes.
-    text = ('name: "long" stage { counter {} } stage { map { let: "x = float64(arange(1000003)) + value" '
-            'out: "m = sum(rfft(x))" } } stage { batch { batch_size: 2 } }')
+    # A thousand sines of sixteen million numbers: a row takes minutes.
+    sines = 'let: "x = sin(x)" ' * 1000
+    text = ('name: "long" workers: 1 stage { counter {} } stage { map { let: "x = float64(arange(16777216)) + value" '
+            f'{sines} out: "m = sum(x)" }} }} stage {{ batch {{ batch_size: 1 }} }}')
     assert command("create", spec(tmp_path, text, "long")).code == 0
     eventually(lambda: not is_quiet(daemon.pid))
     assert command("delete", "long").code == 0

@@ -231,8 +231,8 @@ def test_help_is_a_word_too_and_an_unknown_one_names_the_nearest(penstock_comman
     assert done.code == 2 and 'unknown word: valdate, did you mean "validate"?' in done.err
 
 
-@pytest.mark.parametrize("name", ["penstock", "penstockd"])
-def test_the_release_of_both_programs_is_the_packages(name):
+@pytest.mark.parametrize("name", ["penstock", "penstockd", "penstock-samples"])
+def test_the_release_of_every_program_is_the_packages(name):
     project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     done = subprocess.run([program(name), "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"{name} {project['version']}\n"

@@ -28,7 +28,7 @@ make_root() {
 # Prints the path of a Debian package of this tree.
 package() {
   install_packages "${build_packages[@]}" "${packaging_packages[@]}" >&2
-  build release penstockd penstock penstock_client >&2 || return
+  build release penstockd penstock penstock-samples penstock_client >&2 || return
   cpack --config build/release/CPackConfig.cmake -B "$root/build/package" >&2 || return
   ls -t "$root"/build/package/penstock_*.deb | head -1
 }

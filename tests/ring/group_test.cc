@@ -51,7 +51,7 @@ TEST_CASE("who comes from further on than the ring keeps its cursor until it tak
     Attached first(writer.get(), spec, position);
     CHECK(first.reader().Where().step == 7);
     CHECK(first.reader().Where().cursor == "c7");
-    first.Die();
+    first.Detach();
   }
   // What the ring knows it knows better.
   SegmentOptions options = SmallRing();
@@ -163,7 +163,7 @@ TEST_CASE("what a dead consumer of a split group held is given out again, marked
   CHECK(done.step == 1);
   CHECK(second.Take().step == 2);
   first.reader().Release(done);
-  first.Die();
+  first.Detach();
   const Lease again = second.Take();
   CHECK(again.step == 0);
   CHECK(again.redelivered);
@@ -324,7 +324,7 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
   CHECK(writer->TryClaim() == -1);
   auto second = std::make_unique<Attached>(writer.get(), Rank(1, 2));
   CHECK(second->Take().step == 0);
-  second->Die();
+  second->Detach();
   writer->Tick(kSecondNs, kSecondNs);
   CHECK(first.Take().step == 1);
   writer->Tick(2 * kSecondNs, kSecondNs);
@@ -335,7 +335,7 @@ TEST_CASE("a rank that is missing holds every step, and ends its group when it s
 TEST_CASE("a rank that is catching up elsewhere is not missed") {
   const auto writer = MakeWriter();
   Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
-  second.Die();
+  second.Detach();
   Lease lease;
   for (uint64_t now_ns = kSecondNs; now_ns < 5 * kSecondNs; now_ns += kSecondNs) {
     writer->KeepPlace("ranks", 1);
@@ -428,7 +428,7 @@ TEST_CASE("nobody waits for a rank that has left while it caught up elsewhere") 
   for (const bool leaves : {false, true}) {
     const auto writer = MakeWriter();
     Attached first(writer.get(), Rank(0, 2)), second(writer.get(), Rank(1, 2));
-    first.Die();
+    first.Detach();
     if (leaves) writer->LeavePlace("ranks", 0);
     for (uint64_t look = 1; look < 5; ++look) writer->Tick(look * kSecondNs, kSecondNs);
     CHECK(IsSentAway(*writer, second.id()) != leaves);
@@ -481,10 +481,10 @@ TEST_CASE("who has left has left its name and its place, whatever it still holds
       other.mode = spec.mode == GroupMode::kBroadcast ? GroupMode::kSplit : GroupMode::kBroadcast;
       CHECK(writer->Attach(other, {}, getpid(), &handle).code == Code::kFailedPrecondition);
       second.reader().Leave();
-      first.Die();
+      first.Detach();
       const Status left = writer->Attach(other, {}, getpid(), &handle);
       writer->Detach(handle.id);
-      second.Die();
+      second.Detach();
       return left;
     }();
     CHECK(status.ok());
@@ -514,9 +514,9 @@ TEST_CASE("a split group that all have left holds nobody up, whatever they still
   CHECK(next.Take().step >= 40);
   CHECK(IsIntact(held));
   worker.reader().Release(held);
-  worker.Die();
+  worker.Detach();
   next.reader().Leave();
-  next.Die();
+  next.Detach();
   writer->Tick(3 * kSecondNs, kSecondNs);
   writer->Tick(4 * kSecondNs, kSecondNs);
   for (uint64_t step = 50; step < 100; ++step) take(step);
@@ -564,7 +564,7 @@ TEST_CASE("a split group that is forgotten is forgotten for good") {
     CHECK(log.groups == 1);
     Produce(writer.get());
     CHECK(worker.Take().step == 0);
-    worker.Die();
+    worker.Detach();
   }
   writer->Tick(kSecondNs, 2 * kSecondNs);
   CHECK(log.groups == 1);
@@ -593,7 +593,7 @@ TEST_CASE(
     CHECK(IsIntact(held));
     Attached next(writer.get(), Split(second + 1));
     next.reader().Release(next.Take());
-    next.Die();
+    next.Detach();
   }
 }
 
@@ -651,7 +651,7 @@ TEST_CASE("who was told of a split group's end gets no step that comes back, and
   CHECK(other.Next(&lease) == Reader::Result::kEnd);
   Attached late(writer.get(), Split(3));
   CHECK(late.Next(&lease) == Reader::Result::kEnd);
-  holder.Die();
+  holder.Detach();
   Attached again(writer.get(), Split(1));
   lease = again.Take();
   CHECK(lease.step == 0);
@@ -669,7 +669,7 @@ TEST_CASE(
   CHECK(stays.Next(&lease) == Reader::Result::kTimeout);
   leaves.reader().Leave();
   CHECK(stays.Next(&lease) == Reader::Result::kEnd);
-  leaves.Die();
+  leaves.Detach();
   Attached next(writer.get(), Split(3));
   lease = next.Take();
   CHECK(lease.step == 0);
@@ -803,7 +803,7 @@ TEST_CASE("a rank that has left is not missed, though it still holds a step") {
   CHECK(IsIntact(held));
   for (uint64_t now_ns = kSecondNs; now_ns < 4 * kSecondNs; now_ns += kSecondNs)
     writer->Tick(now_ns, kSecondNs);
-  second.Die();
+  second.Detach();
   for (uint64_t now_ns = 4 * kSecondNs; now_ns < 8 * kSecondNs; now_ns += kSecondNs)
     writer->Tick(now_ns, kSecondNs);
   for (uint64_t step = 0; step < 20; ++step) {

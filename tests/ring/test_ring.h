@@ -101,14 +101,16 @@ inline constexpr bool kOneMap = false;
 // notice.
 class TestConsumer {
  public:
-  explicit TestConsumer(Writer* writer, const WaitTimes& times = {}, const ConsumerSpec& spec = {})
+  explicit TestConsumer(Writer* writer, const WaitTimes& times = {}, const ConsumerSpec& spec = {},
+                        const ConsumerPosition& position = {})
       : writer_(writer) {
     ConsumerHandle handle;
-    const Status status = writer->Attach(spec, {}, getpid(), &handle);
+    const Status status = writer->Attach(spec, position, getpid(), &handle);
     INFO(status.message);
     REQUIRE(status.ok());
     id_ = handle.id;
     start_ = handle.start_step;
+    control_fd_ = handle.control_fd;
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     daemon_end_ = Descriptor(ends[0]);
@@ -131,6 +133,8 @@ class TestConsumer {
   Reader& reader() { return *reader_; }
   uint32_t id() const { return id_; }
   uint64_t start() const { return start_; }
+  // Until Detach().
+  ControlPage& page() { return *reinterpret_cast<ControlPage*>(MappedAt(control_fd_)); }
 
   // The next step, which must be ready.
   Lease Take() {
@@ -149,6 +153,7 @@ class TestConsumer {
   Writer* writer_;
   uint32_t id_ = 0;
   uint64_t start_ = 0;
+  int control_fd_ = -1;  // the writer's
   Descriptor daemon_end_;
   std::unique_ptr<Reader> reader_;
 };

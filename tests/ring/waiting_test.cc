@@ -178,7 +178,7 @@ TEST_CASE("fault 69: guests who drip are waited for a tenth of the time") {
       if (result == Reader::Result::kBatch) {
         drips->reader().Release(lease);
       } else if (result != Reader::Result::kTimeout) {
-        drips->Die();
+        drips->Detach();
         drips = std::make_unique<Attached>(ring.writer(),
                                            Of(kGuest, splits ? Split(1) : ConsumerSpec{}));
       }
@@ -228,7 +228,7 @@ TEST_CASE("fault 69: a guest's ranks that pause go on by themselves, and meet as
   CHECK(ring.UntilItGoesOn(100) < 11);
   CHECK(EndOf(*first) == "again");
   CHECK(EndOf(*second) == "again");
-  first->Die(), second->Die();
+  first->Detach(), second->Detach();
   // Whoever comes back is missed by the group that was complete, and others go on meanwhile.
   first = std::make_unique<Attached>(ring.writer(), Of(kGuest, Rank(0, 2)));
   CHECK(ring.writer()->CompleteGroups() == std::set<std::string>{"ranks"});
@@ -275,7 +275,7 @@ TEST_CASE("fault 69: a split group that all have left costs nobody a moment") {
   ring.Read();
   worker.reader().Release(worker.Take());
   worker.reader().Leave();
-  worker.Die();
+  worker.Detach();
   // As long as nobody needs its slots, whoever comes goes on with its next step.
   REQUIRE(ring.writer()->Groups().size() == 1);
   CHECK(ring.writer()->Groups()[0].is_kept);
@@ -291,7 +291,7 @@ TEST_CASE("a split group whose last worker has left goes on with the next one") 
   Produce(writer.get());
   worker.reader().Release(worker.Take());
   worker.reader().Leave();
-  worker.Die();
+  worker.Detach();
   for (int i = 0; i < 2; ++i) other.reader().Release(other.Take());
   Attached next(writer.get(), Of(kOwner, Split(2)));
   CHECK(next.Take().step == 1);
@@ -302,7 +302,7 @@ TEST_CASE("fault 69: a split group whose worker has died is kept, and others wai
   Attached worker(ring.writer(), Of(kOwner, Split(1)));
   ring.Read();
   CHECK(worker.Take().step == 0);
-  worker.Die();
+  worker.Detach();
   ring.Run(5);
   const std::vector<GroupStats> groups = ring.writer()->Groups();
   REQUIRE(groups.size() == 1);
@@ -316,7 +316,7 @@ TEST_CASE("fault 69: a split group whose worker has died is kept, and others wai
   const Lease again = next.Take();
   CHECK(again.step == 0);
   CHECK(again.redelivered);
-  next.Die();
+  next.Detach();
   CHECK(ring.UntilItGoesOn(100) < 11);
 }
 
@@ -329,7 +329,7 @@ TEST_CASE("fault 69: guests that come, take a step and are killed under ever new
     Attached worker(ring.writer(), spec);
     ring.Read();
     worker.reader().Release(worker.Take());
-    worker.Die();
+    worker.Detach();
     waited_s += ring.UntilItGoesOn(100);
   }
   CHECK(waited_s < 12);
@@ -339,11 +339,11 @@ TEST_CASE("fault 69: a group that took nothing is forgotten when its members hav
   for (const bool leaves : {false, true}) {
     const auto writer = MakeWriter();
     Attached worker(writer.get(), Of(kOwner, Split(1))), other(writer.get(), Of(kOwner, Split(2)));
-    worker.Die();
+    worker.Detach();
     CHECK(HasGroup(*writer, "workers"));
     if (leaves) other.reader().Leave();
     if (leaves) CHECK(!HasGroup(*writer, "workers"));
-    other.Die();
+    other.Detach();
     CHECK(writer->Groups().empty());
     CHECK(writer->IsDeserted());
   }
@@ -357,7 +357,7 @@ TEST_CASE("fault 69: guests leave no more split groups behind than a few") {
     Attached worker(writer.get(), spec);
     Produce(writer.get());
     worker.reader().Release(worker.Take());
-    worker.Die();
+    worker.Detach();
   }
   CHECK(writer->Groups().size() <= 8);
 }
@@ -453,7 +453,7 @@ TEST_CASE("fault 69: a group is dropped, whoever is in it") {
   Attached dies(writer.get(), Of(kOwner, Split(2)));
   Produce(writer.get());
   dies.reader().Release(dies.Take());
-  dies.Die();
+  dies.Detach();
   REQUIRE(HasGroup(*writer, "workers"));
   CHECK(writer->DropGroup("workers", "DETACHED: dropped"));
   CHECK(writer->Groups().empty());

@@ -6,32 +6,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/percent.h"
 
 namespace penstock {
 namespace {
 
-// A trainer that waits for less than this has what it wants.
-constexpr double kMayWait = 0.02;
 // What is left free, so that a step that costs more than others makes nobody wait.
 constexpr double kMargin = 1.15;
-// An analysis looks back on as many seconds.
-constexpr int kSettlingLooks = 5;
-constexpr int kMostPatience = 320;
-
-std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
-
 }  // namespace
 
 int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
   const v1::Analysis& now = stats.analysis();
-  if (settling_ > 0) {
-    --settling_;
-    return workers;
-  }
+  if (settling_.Passes()) return workers;
   if (stats.state() != v1::PIPELINE_STATE_RUNNING || now.seconds() <= 0) return workers;
   if (workers > most_) return Choose(workers, most_, absl::StrCat("there may be ", most_));
-  // Nobody waits where nobody reads.
-  const double wait = stats.consumers().empty() ? 0 : now.trainer_wait();
+  const double wait = WaitThatCounts(stats);
   // What the workers do in a second, in workers, and what they would if nobody had to wait.
   const double work = now.busy() * workers;
   if (wait > kMayWait) {
@@ -45,7 +34,7 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
                              " workers are as many as there may be");
       return workers;
     }
-    if (stepped_down_) patience_ = std::min(2 * patience_, kMostPatience);
+    if (stepped_down_) patience_.Double();
     const double needed = work * kMargin / std::max(0.05, 1 - wait);
     const int wanted = std::clamp(static_cast<int>(std::ceil(needed)), workers + 1,
                                   std::max(workers + 1, 2 * workers));
@@ -60,7 +49,7 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
                            " workers are busy for ", Percent(now.busy()));
     return workers;
   }
-  if (++quiet_ < patience_) return workers;
+  if (++quiet_ < patience_.looks()) return workers;
   stepped_down_ = true;
   return Choose(workers, workers - 1,
                 absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", workers,
@@ -71,7 +60,7 @@ int Autotuner::Choose(int workers, int wanted, std::string reason) {
   if (wanted == workers) return workers;
   ++changes_;
   quiet_ = 0;
-  settling_ = kSettlingLooks;
+  settling_.Begin(kSettlingLooks);
   reason_ = absl::StrCat(workers, " to ", wanted, ": ", reason);
   return wanted;
 }

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "penstock/v1/control.pb.h"
+#include "server/service/tune/patience.h"
 
 namespace penstock {
 
@@ -36,9 +37,9 @@ class Autotuner {
   double processors_;
   std::string reason_ = "nothing was measured yet";
   uint64_t changes_ = 0;
-  int settling_ = 0;           // looks until what was changed last can be seen
+  Pause settling_;             // until what was changed last can be seen
   int quiet_ = 0;              // looks in a row in which fewer workers would have done
-  int patience_ = 5;           // quiet looks before a step down
+  Patience patience_{5, 320};  // quiet looks before a step down
   bool stepped_down_ = false;  // the last change was one
 };
 

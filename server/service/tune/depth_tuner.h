@@ -12,6 +12,7 @@
 #include <string>
 
 #include "penstock/v1/control.pb.h"
+#include "server/service/tune/patience.h"
 
 namespace penstock {
 
@@ -27,11 +28,11 @@ class DepthTuner {
  private:
   std::string reason_ = "nothing was measured yet";
   uint64_t changes_ = 0;
-  int settling_ = 5;    // looks until the beginning, or what was changed last, is out of sight
-  bool tried_ = false;  // whether that helped is not known yet
-  double waited_ = 0;   // before it
-  int resting_ = 0;     // looks until it is tried again, as it has not helped
-  int patience_ = 30;   // how long it rests the next time
+  // Until the beginning, or what was changed last, is out of sight.
+  Pause settling_{kSettlingLooks};
+  bool tried_ = false;   // whether that helped is not known yet
+  double waited_ = 0;    // before it
+  Rest rest_{30, 1920};  // until it is tried again, as it has not helped
 };
 
 }  // namespace penstock

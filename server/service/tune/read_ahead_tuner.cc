@@ -1,24 +1,19 @@
 #include "server/service/tune/read_ahead_tuner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/service/watch/percent.h"
 
 namespace penstock {
 namespace {
 
-// A trainer that waits for less than this has what it wants.
-constexpr double kMayWait = 0.02;
 // Of the workers' time: reading that takes less is not what a trainer waits for.
 constexpr double kMuch = 0.2;
 // Reading that has become so much quicker shows that it helped.
 constexpr double kHelps = 1.1;
 constexpr size_t kLooksBack = 5;
-constexpr int kMostPatience = 3840;
-
-std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
 
 }  // namespace
 
@@ -42,16 +37,12 @@ int64_t ReadAheadTuner::Look(const v1::PipelineStats& stats, int stage, int64_t 
   const double speed = static_cast<double>(to.read_bytes - from.read_bytes) / reading;
   const double share = reading / running / stats.workers();
   if (tried_ && speed < kHelps * speed_) {
-    resting_ = patience_;
-    patience_ = std::min(2 * patience_, kMostPatience);
+    rest_.Begin();
     return Choose(bytes, before_, "reading was no quicker with more");
   }
   tried_ = false;
-  if (resting_ > 0) {
-    --resting_;
-    return bytes;
-  }
-  const double wait = stats.consumers().empty() ? 0 : stats.analysis().trainer_wait();
+  if (rest_.Passes()) return bytes;
+  const double wait = WaitThatCounts(stats);
   if (wait <= kMayWait || share < kMuch) {
     reason_ = absl::StrCat("consumers wait ", Percent(wait), " of their time, and reading takes ",
                            Percent(share), " of the workers'");

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "penstock/v1/control.pb.h"
+#include "server/service/tune/patience.h"
 
 namespace penstock {
 
@@ -39,11 +40,10 @@ class ReadAheadTuner {
   std::deque<Sample> samples_;  // since the last change, kLooksBack + 1 at most
   std::string reason_ = "nothing was measured yet";
   uint64_t changes_ = 0;
-  bool tried_ = false;  // whether the last change helped is not known yet
-  int64_t before_ = 0;  // what it was before
-  double speed_ = 0;    // of reading, before
-  int resting_ = 0;     // looks until it is tried again, as it has not helped
-  int patience_ = 60;   // how long it rests the next time
+  bool tried_ = false;   // whether the last change helped is not known yet
+  int64_t before_ = 0;   // what it was before
+  double speed_ = 0;     // of reading, before
+  Rest rest_{60, 3840};  // until it is tried again, as it has not helped
 };
 
 }  // namespace penstock

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/engine/run/executor_stats.h"
+#include "server/service/watch/percent.h"
 
 namespace penstock {
 namespace {
@@ -21,8 +22,6 @@ constexpr double kNsPerSecond = 1e9;
 constexpr double kShortestLook = 0.9;
 
 double Growth(uint64_t from, uint64_t to) { return to > from ? static_cast<double>(to - from) : 0; }
-
-std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
 
 // The share of its time in which the consumer that waits most waited; negative where nobody was looked
 // at for long enough.

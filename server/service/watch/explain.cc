@@ -4,14 +4,13 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "server/service/watch/percent.h"
 
 namespace penstock {
 namespace {
 
 // At this share of the looks there was nothing for a consumer: it waits.
 constexpr double kMostly = 0.5;
-
-std::string Percent(double share) { return absl::StrCat(std::lround(100 * share), " %"); }
 
 std::string NameOf(const v1::ConsumerStats& consumer) {
   return absl::StrCat("consumer ", consumer.id(), " of group ", consumer.group(), " (process ",

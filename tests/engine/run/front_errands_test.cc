@@ -1,41 +1,27 @@
 // What the order has done by errands holds nobody, though it hangs: the files that a cache looks for.
-#include <atomic>
 #include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/disk.h"
 #include "server/engine/run/executor.h"
+#include "tests/support/armed_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/counting_sink.h"
-#include "tests/support/hanging_files.h"
 #include "tests/support/pipeline.h"
-#include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 
 namespace penstock::test {
 namespace {
 
 // Files of which one opening, the next one once that is asked for, takes until LetGo().
-struct OneSlowOpening {
-  OneSlowOpening() : files([](const std::string&, uint64_t) { return false; }) {
+struct OneSlowOpening : ArmedFiles {
+  OneSlowOpening() : ArmedFiles([](const std::string&) { return false; }) {
     files.HangOpenings([this](const std::string&) { return armed.exchange(false); });
     files.set_disk(&LocalDisk());
   }
-
-  bool WaitUntilHanging() {
-    const auto until = std::chrono::steady_clock::now() + kHangs;
-    while (files.hanging() == 0 && std::chrono::steady_clock::now() < until)
-      std::this_thread::yield();
-    return files.hanging() == 1;
-  }
-
-  ScratchFolder folder;
-  std::atomic<bool> armed{false};
-  HangingFiles files;
 };
 
 TEST_CASE("fault 28: while a cache looks for its files, whoever holds the stream is answered") {

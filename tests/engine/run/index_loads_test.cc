@@ -1,6 +1,5 @@
 // Indices that the order takes are built by others than the front: nobody waits for it meanwhile, though it hangs (fault 28).
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <future>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/engine/read/known_indices.h"
 #include "server/engine/run/executor.h"
+#include "tests/support/armed_files.h"
 #include "tests/support/catch.h"
 #include "tests/support/counting_sink.h"
 #include "tests/support/hanging_files.h"
@@ -28,11 +28,8 @@ constexpr char kParsed[] =
     "| parse_example { feature { key: 'n' int64 {} } } | batch { batch_size: 10 }";
 
 // Some files whose index takes until LetGo() to build: those that end in "b", once armed.
-struct SlowIndex {
-  SlowIndex()
-      : files([this](const std::string& path, uint64_t) {
-          return armed && absl::EndsWith(path, "b");
-        }) {
+struct SlowIndex : ArmedFiles {
+  SlowIndex() : ArmedFiles([](const std::string& path) { return absl::EndsWith(path, "b"); }) {
     WriteShard(folder / "a", 0, 95);
     WriteShard(folder / "b", 95, 100);
   }
@@ -43,16 +40,6 @@ struct SlowIndex {
     armed = true;
     return plan;
   }
-  bool WaitUntilHanging(int reads = 1) {
-    const auto until = std::chrono::steady_clock::now() + kHangs;
-    while (files.hanging() < reads && std::chrono::steady_clock::now() < until)
-      std::this_thread::yield();
-    return files.hanging() >= reads;
-  }
-
-  ScratchFolder folder;
-  std::atomic<bool> armed{false};
-  HangingFiles files;
 };
 
 TEST_CASE("while an index is built, a single worker goes on with all steps in front of it") {

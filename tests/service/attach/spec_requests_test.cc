@@ -192,7 +192,7 @@ TEST_CASE("what a pipeline does is told without gRPC") {
 TEST_CASE("the steps of a spec are counted, or it is said why not") {
   TestDaemon daemon;
   const auto ask = [&](const std::string& more) {
-    return SpecClient(daemon).Ask(Operation::kCount, "", Count(7) + more).json;
+    return SpecClient(daemon).Ask(Operation::kCount, "", "stage { range { stop: 7 } }" + more).json;
   };
   CHECK(ask(" stage { batch { batch_size: 3 } }") == "{\"steps\":\"3\"}");
   CHECK_THAT(ask(" stage { repeat {} }"),

@@ -12,13 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/random.h"
-#include "client/ctl/fill_shards.h"
-#include "client/ctl/make_sample.h"
-#include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
+#include "client/samples/fill_shards.h"
+#include "client/samples/photo.h"
+#include "client/samples/samples.h"
 #include "io/record/example_builder.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 namespace {
 
 constexpr int kMinWidth = 400;
@@ -130,7 +130,7 @@ absl::Status MakeSegmentation(const SampleOptions& options,
                                  absl::StrCat("cannot make ", (folder / part).string()));
     }
   }
-  auto shards = ShardSet::Create(options.directory, "segmentation", options.shards);
+  auto shards = ctl::ShardSet::Create(options.directory, "segmentation", options.shards);
   if (!shards.ok()) return shards.status();
 
   const auto make = [&](int64_t ordinal, ExampleBuilder* example) {
@@ -145,4 +145,4 @@ absl::Status MakeSegmentation(const SampleOptions& options,
   return FillShards(*shards, options.records, options.directory, make);
 }
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

@@ -1,4 +1,4 @@
-// Photographs in memory: as much of the JPEG format and of scaling as `make-sample` needs.
+// Photographs in memory: as much of the JPEG format and of scaling as the samples need.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 
 struct Photo {
   int width = 0;
@@ -33,4 +33,4 @@ Photo CutAndScale(const Photo& photo, int x, int y, int cut_width, int cut_heigh
 // A baseline JPEG with 4:2:0 subsampling.
 std::string EncodeJpeg(const Photo& photo, int quality);
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

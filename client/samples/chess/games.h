@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/ctl/chess/position.h"
+#include "client/samples/chess/position.h"
 
 namespace penstock::chess {
 

@@ -1,4 +1,4 @@
-#include "client/ctl/fill_shards.h"
+#include "client/samples/fill_shards.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,16 +9,16 @@
 #include "client/ctl/progress_bar.h"
 #include "io/record/example_builder.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 
 absl::Status FillShards(
-    ShardSet& shards, int64_t records, const std::string& name,
+    ctl::ShardSet& shards, int64_t records, const std::string& name,
     const std::function<absl::Status(int64_t ordinal, ExampleBuilder* example)>& make) {
   std::atomic<int> next_shard = 0;
   std::mutex mutex;
   absl::Status failure;  // this and the next two: guarded by mutex
   int64_t done = 0;
-  ProgressBar progress(static_cast<uint64_t>(records));
+  ctl::ProgressBar progress(static_cast<uint64_t>(records));
   const auto work = [&] {
     ExampleBuilder example;
     for (int shard; (shard = next_shard.fetch_add(1)) < shards.size();) {
@@ -40,4 +40,4 @@ absl::Status FillShards(
   return failure.ok() ? shards.Close() : failure;
 }
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

@@ -1,4 +1,4 @@
-#include "client/ctl/photo.h"
+#include "client/samples/photo.h"
 
 #include <csetjmp>
 #include <cstdio>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/ctl/match_files.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 namespace {
 
 // libjpeg reports a fatal error by calling a function that must not return.
@@ -88,7 +88,7 @@ absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side) {
 
 absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
                                               int max_side) {
-  auto paths = MatchFiles(patterns);
+  auto paths = ctl::MatchFiles(patterns);
   if (!paths.ok()) return paths.status();
   std::vector<Photo> photos;
   for (const std::string& path : *paths) {
@@ -159,4 +159,4 @@ std::string EncodeJpeg(const Photo& photo, int quality) {
   return result;
 }
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

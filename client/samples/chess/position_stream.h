@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/ctl/chess/encode.h"
-#include "client/ctl/chess/position.h"
+#include "client/samples/chess/encode.h"
+#include "client/samples/chess/position.h"
 
 namespace penstock::chess {
 

@@ -1,4 +1,4 @@
-#include "client/ctl/chess/encode.h"
+#include "client/samples/chess/encode.h"
 
 #include <bit>
 

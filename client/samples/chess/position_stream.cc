@@ -1,8 +1,8 @@
-#include "client/ctl/chess/position_stream.h"
+#include "client/samples/chess/position_stream.h"
 
 #include <string>
 
-#include "client/ctl/chess/games.h"
+#include "client/samples/chess/games.h"
 
 namespace penstock::chess {
 namespace {

@@ -24,7 +24,7 @@
 #include <array>
 #include <cstdint>
 
-#include "client/ctl/chess/position.h"
+#include "client/samples/chess/position.h"
 
 namespace penstock::chess {
 

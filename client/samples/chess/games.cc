@@ -1,4 +1,4 @@
-#include "client/ctl/chess/games.h"
+#include "client/samples/chess/games.h"
 
 #include <algorithm>
 #include <optional>

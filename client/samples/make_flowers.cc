@@ -2,13 +2,13 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/ctl/fill_shards.h"
-#include "client/ctl/make_sample.h"
-#include "client/ctl/photo.h"
 #include "client/ctl/shards.h"
+#include "client/samples/fill_shards.h"
+#include "client/samples/photo.h"
+#include "client/samples/samples.h"
 #include "io/record/example_builder.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 namespace {
 
 constexpr int kMinWidth = 320;
@@ -50,7 +50,7 @@ void MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordina
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& patterns) {
   auto photos = ReadPhotos(patterns, kMaxWidth, kMaxSide);
   if (!photos.ok()) return photos.status();
-  auto shards = ShardSet::Create(options.directory, "flowers", options.shards);
+  auto shards = ctl::ShardSet::Create(options.directory, "flowers", options.shards);
   if (!shards.ok()) return shards.status();
   return FillShards(*shards, options.records, options.directory,
                     [&](int64_t ordinal, ExampleBuilder* example) {
@@ -59,4 +59,4 @@ absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::st
                     });
 }
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

@@ -1,4 +1,4 @@
-#include "client/ctl/chess/position.h"
+#include "client/samples/chess/position.h"
 
 #include <bit>
 

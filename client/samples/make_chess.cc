@@ -1,20 +1,20 @@
 #include <string_view>
 #include <utility>
 
-#include "client/ctl/chess/position_stream.h"
-#include "client/ctl/make_sample.h"
 #include "client/ctl/progress_bar.h"
 #include "client/ctl/shards.h"
+#include "client/samples/chess/position_stream.h"
+#include "client/samples/samples.h"
 #include "io/record/example_builder.h"
 
-namespace penstock::ctl {
+namespace penstock::samples {
 
 absl::Status MakeChess(const SampleOptions& options) {
-  auto shards = ShardSet::Create(options.directory, "chess", options.shards);
+  auto shards = ctl::ShardSet::Create(options.directory, "chess", options.shards);
   if (!shards.ok()) return shards.status();
   chess::PositionStream stream(options.seed);
   ExampleBuilder example;
-  ProgressBar progress(static_cast<uint64_t>(options.records));
+  ctl::ProgressBar progress(static_cast<uint64_t>(options.records));
   for (int64_t record = 0; record < options.records; ++record) {
     const chess::Record position = stream.Next();
     example.Clear();
@@ -29,4 +29,4 @@ absl::Status MakeChess(const SampleOptions& options) {
   return shards->Close();
 }
 
-}  // namespace penstock::ctl
+}  // namespace penstock::samples

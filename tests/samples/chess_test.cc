@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "client/ctl/chess/encode.h"
-#include "client/ctl/chess/games.h"
-#include "client/ctl/chess/position_stream.h"
+#include "client/samples/chess/encode.h"
+#include "client/samples/chess/games.h"
+#include "client/samples/chess/position_stream.h"
 #include "tests/support/catch.h"
 
 namespace penstock::chess {
