@@ -37,7 +37,8 @@ def test_commands_and_options_complete():
 def test_every_command_has_its_options():
     commands = [line.split()[0] for line in penstock_command("--help").stdout.partition("Subcommands:\n")[2].splitlines() if line.strip()]
     assert len(commands) > 30 and sorted(commands) == sorted(set(completed("")) - {"help", "--help", "--socket", "--version"})
-    for command in commands:
+    # The words of make-sample are another program's.
+    for command in set(commands) - {"make-sample"}:
         assert "--help" in completed(command, "--"), command
 
 
