@@ -52,6 +52,21 @@ def test_the_daemon_is_asked_once_a_second_at_most(monkeypatch):
     assert len(asked) == 1
 
 
+def test_a_daemon_that_does_not_answer_is_left_alone(monkeypatch):
+    asked = []
+
+    def hangs(*where):
+        asked.append(where)
+        raise penstock.UnavailableError("no sign of life")
+
+    monkeypatch.setattr(penstock._control, "stats", hangs)
+    monkeypatch.setattr(_watching, "_FRESH_SECONDS", 0.0)
+    with iter(endless()) as iterator:
+        next(iterator)
+        assert [iterator.stats()["sentence"] for _ in range(5)] == [""] * 5
+    assert len(asked) == 1
+
+
 def test_a_daemon_that_has_gone_tells_nothing(start):
     # A server of rings alone, which knows no requests.
     loader = start().attach()

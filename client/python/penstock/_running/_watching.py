@@ -1,17 +1,16 @@
 """What a daemon says of a running pipeline, for loaders and datasets: its bottleneck, and traces of its workers."""
 
 import os
-import threading
 import time
 
 from penstock import _control, _errors
 from penstock._running import _daemon
 
-# The daemon looks at its pipelines a few times a second, and tells of the last seconds.
+# The daemon looks at its pipelines a few times a second, and tells of the last seconds. One that has not answered is left alone for longer.
 _FRESH_SECONDS = 1.0
+_LEFT_ALONE_SECONDS = 10.0
 _MOST_KEPT = 64
-_told = {}  # by socket and pipeline: when it was asked, and what it said
-_lock = threading.RLock()
+_told = {}  # by socket and pipeline: until when that holds, and what it said
 
 
 _NOTHING = "", ""
@@ -28,21 +27,20 @@ def with_bottleneck(counters, socket, pipeline, ask=True):
 
 
 def _bottleneck(socket, pipeline, ask):
-    key, now = (socket, pipeline), time.monotonic()
-    with _lock:
-        asked, said = _told.get(key, (None, _NOTHING))
-        if not ask or asked is not None and now - asked < _FRESH_SECONDS:
-            return said
+    key = socket, pipeline
+    until, said = _told.get(key, (0.0, _NOTHING))
+    if not ask or time.monotonic() < until:
+        return said
+    seconds = _FRESH_SECONDS
     try:
         analysis = _control.stats(socket, pipeline).get("analysis") or {}
     except _errors.Error:
         # It has gone, is another release's, or gives no sign of life.
-        analysis = {}
+        analysis, seconds = {}, _LEFT_ALONE_SECONDS
     said = analysis.get("bottleneck", ""), analysis.get("sentence", "")
-    with _lock:
-        if len(_told) >= _MOST_KEPT:
-            _told.clear()
-        _told[key] = time.monotonic(), said
+    if len(_told) >= _MOST_KEPT:
+        _told.clear()
+    _told[key] = time.monotonic() + seconds, said
     return said
 
 
