@@ -31,14 +31,14 @@ std::string Bash(const std::string& program, const std::vector<CommandOutline>& 
     }
     names.push_back(command.name);
     if (command.takes_pipeline) of_pipelines.push_back(command.name);
-    absl::StrAppend(&options, "    ", command.name, ") words='", absl::StrJoin(words, " "),
+    absl::StrAppend(&options, "    ", command.name, ") offered='", absl::StrJoin(words, " "),
                     "' ;;\n");
   }
   const std::string function = absl::StrCat("_", program);
   return absl::StrCat(
       "# Completion of ", program, " for bash: source <(", program, " completion bash)\n", function,
       "() {\n"
-      "  local cur=${COMP_WORDS[COMP_CWORD]} command='' words='' before='' word\n"
+      "  local cur=${COMP_WORDS[COMP_CWORD]} command='' offered='' before='' word\n"
       "  for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
       "    if [[ $word != -* && $before != --socket ]]; then command=$word; break; fi\n"
       "    before=$word\n"
@@ -46,12 +46,12 @@ std::string Bash(const std::string& program, const std::vector<CommandOutline>& 
       "  COMPREPLY=()\n"
       "  [[ ${COMP_WORDS[COMP_CWORD-1]} == --socket ]] && return\n"
       "  case $command in\n"
-      "    '') words='",
+      "    '') offered='",
       absl::StrJoin(names, " "), " help ", absl::StrJoin(root_options, " "),
-      "' ;;\n    help) words='", absl::StrJoin(names, " "), "' ;;\n", options,
+      "' ;;\n    help) offered='", absl::StrJoin(names, " "), "' ;;\n", options,
       "  esac\n"
       "  if [[ $cur == -* || -z $command || $command == help ]]; then\n"
-      "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
+      "    COMPREPLY=($(compgen -W \"$offered\" -- \"$cur\"))\n"
       "    return\n"
       "  fi\n"
       "  case $command in\n    ",
