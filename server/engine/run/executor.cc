@@ -109,6 +109,8 @@ class ExecutorImpl final : public SteppedExecutor {
   void SetLimit(uint64_t step) override {
     steps_.SetLimit(step);
     steps_.Commit();
+    // Behind a limit that was lifted there is more to do.
+    work_.NotifyAll();
   }
   void SetPassLimit(uint64_t pass) override { assembler_.SetPassLimit(pass); }
   uint64_t pass() const override { return assembler_.pass(); }
