@@ -200,12 +200,12 @@ void AddUpdate(Command root, const std::string& socket) {
            "[STAGE=]GLOB: replaces a source's files from the next epoch on; may be repeated")
       .OneByOne();
   command.AddFlag("--next-epoch", &arguments->at_next_epoch,
-                  "It holds when the epoch that is being made has ended");
+                  "Make the change when the current epoch has ended");
   command.Add("--skip", &arguments->skip, "Steps to leave out").Positive();
   command.Add("--at-step", &arguments->step,
-              "The first step that it holds for; without it the earliest possible");
+              "The first step with the change. Default: the earliest possible step");
   command.AddFlag("--withdraw", &arguments->withdraw,
-                  "The last change is taken back, as long as a step in front of it has not begun");
+                  "Take the last change back, if its first step is still to come");
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("update", Update(socket, *arguments)); });
 }

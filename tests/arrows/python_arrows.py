@@ -13,6 +13,8 @@ PACKAGE = "penstock"
 ALLOWED = {
     # The modules of the folder itself that stand below all others: errors, types, nests, and what C++ and pickles of batches know by name.
     "ground": set(),
+    # The worker processes' own, which load nothing else of the package.
+    "_worker": {"ground"},
     "_spec": {"ground"},
     "_tracing": {"ground", "_spec"},
     "_numpy": {"ground", "_spec", "_tracing"},

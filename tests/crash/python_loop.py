@@ -1,4 +1,5 @@
-"""Kills worker processes of Python functions, their daemons and their trainers at random moments, and compares what the trainers took with what it must be.
+"""Kills worker processes of Python functions, their daemons and their trainers at random moments, and compares what the trainers took with what it must be (fault 64 of
+docs/reliability.md).
 
     python_loop.py --kills 300 [--seed S] [--campaign]
 

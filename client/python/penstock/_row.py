@@ -1,7 +1,7 @@
 """Which element a Python function is called for, in a worker process, and the draws that belong to it.
 
-_python_worker.py loads this file alone and sets `key`, of the stage, and `path`, of each element (base/row_identity.h), before it calls the
-function. In any other process there is no element.
+The process (_worker) sets `key`, of the stage, and `path`, of each element (base/row_identity.h), before it calls the function. In
+any other process there is no element.
 """
 
 _MASK = (1 << 64) - 1

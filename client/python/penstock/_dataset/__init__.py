@@ -28,16 +28,9 @@ from penstock._dataset._work import Work
 from penstock._options import Options
 from penstock._running._iterator import DatasetIterator, NumpyIterator
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Spec
+from penstock._spec._stage import Spec, Trait
 from penstock._tracing import _program, _refusals, _trace, _user_function
 from penstock._tracing._cut import has_calls
-
-
-# Stages behind which only the elements tell how many there are.
-_BY_VALUE = {
-    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "from_generator", "group_by_window", "ignore_errors", "interleave",
-    "rejection_resample", "take_while", "unbatch", "unique",
-}  # fmt: skip
 
 
 def _apply(trace, function, element):
@@ -130,7 +123,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Watched, Chain):
             raise TypeError("the dataset is infinite")
         if self._count != UNKNOWN:
             return self._count
-        deciding = next((stage.op for stage in self._stages if stage.op in _BY_VALUE), None)
+        deciding = next((stage.op for stage in self._stages if stage.is_(Trait.BY_VALUE)), None)
         if deciding is not None:
             why = f"behind {deciding} only the elements tell how many there are"
         elif self._window is not None:
