@@ -5,12 +5,12 @@
 namespace penstock {
 namespace {
 
-constexpr char kSpecial[] = "*?[\\";
+constexpr char kSpecial[] = "*?[\\{}";
 
 }  // namespace
 
 bool HasWildcards(const std::string& pattern) {
-  return pattern.find_first_of("*?[") != std::string::npos;
+  return pattern.find_first_of("*?[{") != std::string::npos;
 }
 
 std::optional<std::string> LiteralFirst(const std::string& pattern,

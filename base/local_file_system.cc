@@ -156,7 +156,7 @@ class LocalFiles final : public FileSystem {
       listing_error = error;
       return 1;
     };
-    const int result = glob(wild->c_str(), GLOB_NOSORT, on_error, &found);
+    const int result = glob(wild->c_str(), kGlobFlags, on_error, &found);
     return TakeMatches(pattern, result, listing_error, &found);
   }
 
@@ -263,6 +263,8 @@ absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern,
   }
   if (!paths.empty()) {
     std::sort(paths.begin(), paths.end());
+    // Both sides of a choice may match a file.
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
     return paths;
   }
   if (absl::Status status = CheckNoAddress(pattern); !status.ok()) return status;

@@ -104,7 +104,7 @@ class RootedFiles final : public FileSystem {
       listing_error = error;
       return 1;
     };
-    const int result = glob(wild->c_str(), GLOB_NOSORT | GLOB_ALTDIRFUNC, on_error, &found);
+    const int result = glob(wild->c_str(), kGlobFlags | GLOB_ALTDIRFUNC, on_error, &found);
     current_listing = nullptr;
     return TakeMatches(pattern, result, listing_error, &found);
   }

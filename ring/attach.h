@@ -58,6 +58,9 @@ enum class Operation : uint32_t {
   kProbe =
       5,  // answered at once and without a file: the daemon is at work, however long another request takes it
   kSkipped = 6,  // of a pipeline: what it has left out, as JSON of a ListSkippedResponse
+  kStats = 7,    // of a pipeline: what it does, as JSON of a PipelineStats
+  kCount =
+      8,  // of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,

@@ -31,7 +31,7 @@ struct SpecRequest {
   std::function<bool()> is_cancelled = nullptr;
 };
 
-// `answer`: JSON of a ValidatePipelineResponse (control.proto), of kSkipped of a ListSkippedResponse; "" of a delete. `connection`: becomes the one that was asked on; may be
+// `answer`: JSON of a ValidatePipelineResponse (control.proto), of kSkipped of a ListSkippedResponse, of kStats of a PipelineStats; "" of a delete. `connection`: becomes the one that was asked on; may be
 // null.
 penstock::ring::Status RequestSpec(const std::string& socket_path, const SpecRequest& asked,
                                    std::string* answer,

@@ -157,6 +157,32 @@ CommandLine::~CommandLine() = default;
 
 Command CommandLine::root() { return Command(app_.get(), &exit_code_); }
 
+std::vector<CommandOutline> CommandLine::Outline() const {
+  std::vector<const CLI::App*> apps = {app_.get()};
+  for (const CLI::App* command : app_->get_subcommands(nullptr)) apps.push_back(command);
+  std::vector<CommandOutline> outlines;
+  for (const CLI::App* app : apps) {
+    CommandOutline& outline = outlines.emplace_back();
+    if (app != app_.get()) outline.name = app->get_name();
+    outline.help = app->get_description();
+    std::vector<const CLI::Option*> options = app->get_options();
+    // Those of which one must be given stand in a group of their own.
+    for (const CLI::App* group : app->get_subcommands(nullptr)) {
+      if (!group->get_name().empty()) continue;
+      for (const CLI::Option* option : group->get_options()) options.push_back(option);
+    }
+    for (const CLI::Option* option : options) {
+      if (option->get_positional()) {
+        outline.takes_pipeline |= option->get_name() == "NAME";
+      } else if (!option->get_lnames().empty()) {
+        outline.options.push_back({"--" + option->get_lnames()[0], option->get_description(),
+                                   option->get_items_expected_max() > 0});
+      }
+    }
+  }
+  return outlines;
+}
+
 int CommandLine::Run(int argc, char** argv) {
   int code = 0;
   try {

@@ -69,6 +69,19 @@ class Command {
   int* exit_code_;
 };
 
+// What can be said of the grammar, for shells that complete it.
+struct OptionOutline {
+  std::string name;  // "--files", or "-h"
+  std::string help;
+  bool takes_value = false;
+};
+struct CommandOutline {
+  std::string name;  // "": the options of all commands
+  std::string help;
+  std::vector<OptionOutline> options;
+  bool takes_pipeline = false;  // its first word without a dash is NAME
+};
+
 class CommandLine {
  public:
   // The line's options may stand behind a command's name too. One of them is --version.
@@ -76,6 +89,7 @@ class CommandLine {
   ~CommandLine();
 
   Command root();
+  std::vector<CommandOutline> Outline() const;
 
   // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2 with a message on
   // stderr for a line that fits no command, 1 where stdout cannot be written.

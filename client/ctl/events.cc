@@ -1,7 +1,5 @@
 // `penstock events`: what has happened to pipelines, and what happens.
 
-#include <google/protobuf/util/json_util.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "absl/time/time.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/json_line.h"
 
 namespace penstock::ctl {
 namespace {
@@ -59,16 +58,10 @@ absl::Status Print(const v1::WatchEventsResponse& response, bool json, bool* wri
                     json ? "}" : " events were lost here: they came faster than they were taken)",
                     "\n");
   }
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
   for (const v1::Event& event : response.events()) {
-    std::string line;
-    if (!json) {
-      line = Line(event);
-    } else if (!google::protobuf::util::MessageToJsonString(event, &line, options).ok()) {
-      return absl::InternalError("cannot write JSON");
-    }
-    absl::StrAppend(&out, line, "\n");
+    const auto line = json ? JsonLine(event, Zeros::kLeftOut) : Line(event) + "\n";
+    if (!line.ok()) return line.status();
+    out += *line;
   }
   // CommandLine says that stdout cannot be written; here it only ends.
   *written = std::fputs(out.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;

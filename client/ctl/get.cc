@@ -8,15 +8,17 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/json_line.h"
 
 namespace penstock::ctl {
 namespace {
 
-absl::Status Get(const std::string& socket, const std::string& name) {
+absl::Status Get(const std::string& socket, const std::string& name, bool json) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
   const auto pipeline = daemon->Get(name);
   if (!pipeline.ok()) return pipeline.status();
+  if (json) return PrintJson(*pipeline);
   std::string spec;
   google::protobuf::TextFormat::PrintToString(pipeline->spec(), &spec);
   // All but the spec as comments, so that the output is a spec.
@@ -45,7 +47,9 @@ void AddGet(Command root, const std::string& socket) {
       "get", "A pipeline's state and its spec with all that was derived, seeds included");
   auto name = std::make_shared<std::string>();
   command.Add("NAME", name.get(), "The pipeline").Required();
-  command.Runs([&socket, name] { return Report("get", Get(socket, *name)); });
+  auto json = std::make_shared<bool>(false);
+  command.AddFlag("--json", json.get(), "A Pipeline (control.proto) as JSON");
+  command.Runs([&socket, name, json] { return Report("get", Get(socket, *name, *json)); });
 }
 
 }  // namespace penstock::ctl

@@ -2,19 +2,26 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/json_line.h"
 
 namespace penstock::ctl {
 namespace {
 
-absl::Status List(const std::string& socket) {
+absl::Status List(const std::string& socket, bool json) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
   const auto answer = daemon->List();
   if (!answer.ok()) return answer.status();
+  if (json) {
+    absl::Status status;
+    for (const v1::Pipeline& pipeline : answer->pipelines()) status.Update(PrintJson(pipeline));
+    return status;
+  }
   int width = 4;
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
     width = std::max(width, static_cast<int>(pipeline.name().size()));
@@ -32,7 +39,9 @@ absl::Status List(const std::string& socket) {
 
 void AddList(Command root, const std::string& socket) {
   Command command = root.AddCommand("list", "The daemon's pipelines");
-  command.Runs([&socket] { return Report("list", List(socket)); });
+  auto json = std::make_shared<bool>(false);
+  command.AddFlag("--json", json.get(), "A Pipeline (control.proto) as JSON a line");
+  command.Runs([&socket, json] { return Report("list", List(socket, *json)); });
 }
 
 }  // namespace penstock::ctl

@@ -3,7 +3,9 @@
 #include "client/ctl/cache.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/completion.h"
 #include "client/ctl/index.h"
+#include "client/ctl/inspect.h"
 #include "client/ctl/make_sample.h"
 #include "client/ctl/terminal.h"
 #include "client/ctl/verify.h"
@@ -18,8 +20,8 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
     AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample,
 };
-constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddIndex,
-                                                   AddCache};
+constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite,   AddVerify,
+                                                   AddIndex,      AddInspect, AddCache};
 
 int Main(int argc, char** argv) {
   GuardTerminals();
@@ -31,6 +33,7 @@ int Main(int argc, char** argv) {
                   "validate and run start a private daemon");
   for (const auto add : kDaemonCommands) add(line.root(), socket);
   for (const auto add : kDataCommands) add(line.root());
+  AddCompletion(line.root(), line);
   return line.Run(argc, argv);
 }
 

@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::strin
     // What is there and no file is as good as a glob of one.
     const std::string wild = LiteralFirst(pattern, is_there).value_or(pattern);
     glob_t matches = {};
-    glob(wild.c_str(), GLOB_NOSORT, nullptr, &matches);
+    glob(wild.c_str(), kGlobFlags, nullptr, &matches);
     bool matched = false;
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;

@@ -9,6 +9,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/json_line.h"
 
 namespace penstock::ctl {
 namespace {
@@ -142,6 +143,7 @@ struct StatsArguments {
   std::string name;
   double interval_s = 0.5;
   bool follow = false;
+  bool json = false;
 };
 
 // The snapshot that `to` is compared with: none where the stream has begun anew since, and its counters with it.
@@ -157,6 +159,7 @@ absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
   request.set_interval_ms(std::max(50, static_cast<int>(arguments.interval_s * 1000)));
   v1::PipelineStats before;
   return daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
+    if (arguments.json) return PrintJson(stats).ok() && std::fflush(stdout) == 0;
     if (!before.name().empty()) {
       Print(Before(before, stats), stats);
       std::printf("\n");
@@ -171,6 +174,10 @@ absl::Status Stats(const std::string& socket, const StatsArguments& arguments) {
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
   if (arguments.follow) return Follow(*daemon, arguments);
+  if (arguments.json) {
+    const auto stats = daemon->Stats(arguments.name);
+    return stats.ok() ? PrintJson(*stats) : stats.status();
+  }
   v1::PipelineStats before;
   if (arguments.interval_s > 0) {
     const auto first = daemon->Stats(arguments.name);
@@ -197,6 +204,9 @@ void AddStats(Command root, const std::string& socket) {
       .InRange(0.0, 3600.0)
       .WithDefault();
   command.AddFlag("--follow", &arguments->follow, "Again after each interval, until it is stopped");
+  command.AddFlag(
+      "--json", &arguments->json,
+      "A PipelineStats (control.proto) as JSON a line, with the shares of the last seconds");
   command.Runs([&socket, arguments] { return Report("stats", Stats(socket, *arguments)); });
 }
 

@@ -1,11 +1,12 @@
 // `penstock top`: all pipelines, live: what each does, what holds it up, and who waits.
 
-#include <google/protobuf/util/json_util.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +18,8 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/found_daemons.h"
+#include "client/ctl/json_line.h"
 #include "client/ctl/terminal.h"
 
 namespace penstock::ctl {
@@ -158,22 +161,79 @@ absl::StatusOr<std::vector<v1::PipelineStats>> Ask(DaemonConnection& daemon,
   return all;
 }
 
-absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool terminal,
-                  bool* written) {
+// What one daemon runs.
+struct Shown {
+  std::string socket;
+  bool is_named = true;  // by the user, or by default
+  std::vector<v1::PipelineStats> pipelines;
+};
+
+// The daemon that was named; without a name the default one and, found anew at each look, those that nobody has named.
+class Daemons {
+ public:
+  explicit Daemons(const std::string& socket)
+      : socket_(socket), finds_(socket.empty() && getenv("PENSTOCK_SOCKET") == nullptr) {}
+
+  absl::StatusOr<std::vector<Shown>> Ask(const std::string& name) {
+    std::vector<std::string> sockets = {socket_};
+    if (finds_) {
+      for (std::string& found : FindDaemons()) sockets.push_back(std::move(found));
+    }
+    std::vector<Shown> all;
+    absl::Status problem;
+    for (const std::string& socket : sockets) {
+      auto shown = AskOne(socket, name);
+      if (shown.ok()) {
+        all.push_back(*std::move(shown));
+      } else {
+        // One that has gone is opened anew where it comes back.
+        open_.erase(socket);
+        if (problem.ok()) problem = shown.status();
+      }
+    }
+    if (all.empty()) return problem;
+    return all;
+  }
+
+ private:
+  absl::StatusOr<Shown> AskOne(const std::string& socket, const std::string& name) {
+    auto daemon = open_.find(socket);
+    if (daemon == open_.end()) {
+      auto opened = DaemonConnection::Open(socket);
+      if (!opened.ok()) return opened.status();
+      daemon = open_.emplace(socket, *std::move(opened)).first;
+    }
+    auto pipelines = ctl::Ask(daemon->second, name);
+    if (!pipelines.ok()) return pipelines.status();
+    return Shown{daemon->second.socket(), socket == socket_, *std::move(pipelines)};
+  }
+
+  const std::string socket_;
+  const bool finds_;
+  std::map<std::string, DaemonConnection> open_;
+};
+
+absl::Status Show(const std::vector<Shown>& daemons, bool json, bool terminal, bool* written) {
   std::string out;
   if (json) {
-    google::protobuf::util::JsonPrintOptions options;
-    options.preserve_proto_field_names = true;
-    options.always_print_primitive_fields = true;
-    for (const v1::PipelineStats& stats : all) {
-      std::string line;
-      if (!google::protobuf::util::MessageToJsonString(stats, &line, options).ok())
-        return absl::InternalError("cannot write JSON");
-      absl::StrAppend(&out, line, "\n");
+    for (const Shown& daemon : daemons) {
+      for (const v1::PipelineStats& stats : daemon.pipelines) {
+        const auto line = JsonLine(stats, Zeros::kShown);
+        if (!line.ok()) return line.status();
+        out += *line;
+      }
     }
   } else {
-    for (const v1::PipelineStats& stats : all) absl::StrAppend(&out, Describe(stats), "\n");
-    if (all.empty()) out += "no pipelines: start one with penstock create SPEC\n";
+    bool any = false;
+    for (const Shown& daemon : daemons) {
+      if (daemon.pipelines.empty()) continue;
+      any = true;
+      if (daemons.size() > 1 || !daemon.is_named)
+        absl::StrAppend(&out, "daemon ", daemon.socket, "\n");
+      for (const v1::PipelineStats& stats : daemon.pipelines)
+        absl::StrAppend(&out, Describe(stats), "\n");
+    }
+    if (!any) out += "no pipelines: start one with penstock create SPEC\n";
     if (terminal) {
       // To the first line, and each line's rest and what is below wiped, so that nothing flickers.
       out = absl::StrCat("\x1b[H", ShownText(out));
@@ -189,13 +249,12 @@ absl::Status Show(const std::vector<v1::PipelineStats>& all, bool json, bool ter
 }
 
 absl::Status Top(const std::string& socket, const TopArguments& arguments) {
-  auto daemon = DaemonConnection::Open(socket);
-  if (!daemon.ok()) return daemon.status();
+  Daemons daemons(socket);
   const bool terminal = !arguments.json && isatty(STDOUT_FILENO) == 1;
   if (terminal) Draw(stdout, "\x1b[2J");
   for (uint64_t shown = 0; arguments.count == 0 || shown < arguments.count; ++shown) {
     if (shown > 0) std::this_thread::sleep_for(std::chrono::duration<double>(arguments.interval_s));
-    const auto all = Ask(*daemon, arguments.name);
+    const auto all = daemons.Ask(arguments.name);
     if (!all.ok()) return all.status();
     bool written = false;
     absl::Status status = Show(*all, arguments.json, terminal, &written);

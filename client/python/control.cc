@@ -66,13 +66,16 @@ void DefineControl(nb::module_& m) {
   m.attr("VALIDATE") = static_cast<uint32_t>(Operation::kValidate);
   m.attr("DELETE") = static_cast<uint32_t>(Operation::kDelete);
   m.attr("SKIPPED") = static_cast<uint32_t>(Operation::kSkipped);
-  m.def("request_spec", &RequestSpec, nb::arg("socket"), nb::arg("operation"), nb::arg("name") = "",
-        nb::arg("spec") = "", nb::arg("cursor") = nb::bytes("", 0), nb::arg("temporary") = false,
-        nb::arg("answer_seconds") = nb::none(),
-        "Asks the daemon for one of CREATE, VALIDATE, DELETE and SKIPPED: its answer, which is "
-        "JSON, and "
-        "the descriptor of the connection that a temporary pipeline lives as long as (-1: none). "
-        "UnavailableError when it gives no sign of life in answer_seconds.");
+  m.attr("STATS") = static_cast<uint32_t>(Operation::kStats);
+  m.attr("COUNT") = static_cast<uint32_t>(Operation::kCount);
+  m.def(
+      "request_spec", &RequestSpec, nb::arg("socket"), nb::arg("operation"), nb::arg("name") = "",
+      nb::arg("spec") = "", nb::arg("cursor") = nb::bytes("", 0), nb::arg("temporary") = false,
+      nb::arg("answer_seconds") = nb::none(),
+      "Asks the daemon for one of CREATE, VALIDATE, COUNT, DELETE, SKIPPED and STATS: its answer, "
+      "which is JSON, and the descriptor of the connection that a temporary pipeline lives as long "
+      "as (-1: none). "
+      "UnavailableError when it gives no sign of life in answer_seconds.");
 }
 
 }  // namespace penstock_python

@@ -225,7 +225,14 @@ class Loader {
     return out;
   }
 
-  // As Python has it, which the answer is for.
+  // As Python has it, which the answers are for.
+  nb::object Watched() const {
+    const nb::dict counters = Stats();
+    return Watching().attr("with_bottleneck")(counters, socket_, name_);
+  }
+  nb::object Profile(nb::handle path, double seconds) const {
+    return Watching().attr("profile")(socket_, name_, path, seconds);
+  }
   nb::object Skipped() const {
     return nb::module_::import_("penstock._control").attr("skipped")(socket_, name_);
   }
@@ -281,6 +288,14 @@ class Loader {
   uint32_t rows() const { return rows_; }
   uint32_t valid() const { return valid_; }
   bool redelivered() const { return redelivered_; }
+  const std::string& pipeline() const { return name_; }
+  const std::string& socket() const { return socket_; }
+  std::string Repr() const {
+    const std::string where = closed()    ? "closed"
+                              : step_ < 0 ? "before the first batch"
+                                          : "at step " + std::to_string(step_);
+    return "<penstock.Loader of pipeline " + name_ + ", " + where + ", at " + socket_ + ">";
+  }
   bool dynamic() const { return dynamic_; }
   bool closed() const { return loader_ == nullptr; }
   int waiting() const { return num_waiting_; }
@@ -410,6 +425,8 @@ class Loader {
                             static_cast<unsigned>(stats.leases)) == 0;
   }
 
+  static nb::module_ Watching() { return nb::module_::import_("penstock._running._watching"); }
+
   const std::string name_, socket_;
   const nb::object cuda_;  // where batches are taken from a device's ring; None: they are not
   penstock_loader* loader_ = nullptr;
@@ -496,10 +513,17 @@ NB_MODULE(_core, m) {
       .def("skipped", &Loader::Skipped,
            "What the pipeline has left out by now (ignore_errors, damage), in every pass anew: a "
            "penstock.Skipped with the count and the first 1,000 places.")
-      .def("stats", &Loader::Stats,
+      .def("stats", &Loader::Watched,
            "What this loader has seen: batches, bytes, copies (batches beyond its share of the "
            "ring), joined (batches of rows from several of the pipeline's), waits, wait_seconds, "
-           "leases and more.")
+           "leases and more; and what holds the pipeline up: \"bottleneck\" is a stage's name, "
+           "\"consumer\" or \"reading\", and \"sentence\" says it in words. The daemon is asked "
+           "for these once a second at most; they are \"\" where it does not tell.")
+      .def("_counters", &Loader::Stats, "The same of this loader alone: nobody is asked.")
+      .def("profile", &Loader::Profile, nb::arg("path"), nb::arg("seconds") = 1.0,
+           "Writes what each of the pipeline's workers does for so many seconds, from now on, to a "
+           "file for ui.perfetto.dev. It goes on beside the loop over the batches: wait() of what "
+           "this returns, or the end of a `with` over that, waits for the file.")
       .def(
           "state_dict", &Loader::StateDict,
           "The position behind the batch taken last, for a checkpoint: {\"cursor\": bytes, "
@@ -527,6 +551,11 @@ NB_MODULE(_core, m) {
       // An object with a length is false when that is zero.
       .def("__bool__", [](Loader&) { return true; })
       .def_prop_ro("step", &Loader::step, "The step of the batch taken last; see state_dict.")
+      .def_prop_ro("pipeline", &Loader::pipeline, "The pipeline's name.")
+      .def_prop_ro("socket", &Loader::socket,
+                   "The daemon's socket, for `penstock --socket`; of a Dataset's iterator that of "
+                   "the private daemon.")
+      .def("__repr__", &Loader::Repr)
       .def_prop_ro("cursor", &Loader::cursor,
                    "The position behind it, as bytes: with it a pipeline goes on.")
       .def_prop_ro("epoch", &Loader::epoch, "The epoch of its first row.")

@@ -106,7 +106,7 @@ ALLOWED = {
         "server/service/state", "server/service/watch", "server/service/stream",
     },
     "server/service/attach": {
-        "proto", "base", "ring", "server/codec", "server/service/socket",
+        "proto", "base", "ring", "server/codec", "server/engine/run", "server/service/socket",
         "server/service/state", "server/service/stream", "server/service/pipeline",
     },
     "server/service/tune": {
@@ -133,7 +133,8 @@ ALLOWED = {
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
-    "client/ctl": {"proto", "base", "io/record", "io/element", "ring", "client/cpp"},
+    "client/ctl/inspect": {"base"},
+    "client/ctl": {"proto", "base", "io/record", "io/element", "ring", "client/cpp", "client/ctl/inspect"},
     "client/samples/chess": {"base"},
     "client/samples": {"base", "io/record", "client/ctl", "client/samples/chess"},
 }

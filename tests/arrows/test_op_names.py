@@ -11,6 +11,7 @@ EXCEPTIONS = {
     ("client/ctl/cache.cc", '"cache"'): "the command `penstock cache`",
     ("client/ctl/consumers.cc", '"skip"'): "what happens to a slow consumer",
     ("client/ctl/index.cc", '"files"'): "an argument",
+    ("client/ctl/inspect.cc", '"files"'): "an argument",
     ("client/ctl/verify.cc", '"files"'): "an argument",
     ("server/service/daemon/daemon_config.cc", "mutable_cache("): "a part of the configuration",
     ("server/service/state/overrides.cc", '"text_line"'): "the option of a constant",

@@ -102,6 +102,27 @@ TEST_CASE("A path that is there is taken for itself, and only others for globs")
   }
 }
 
+TEST_CASE("Braces are a choice, as in a shell, but in the name of what is there") {
+  const test::ScratchFolder scratch;
+  const std::string folder = scratch.path();
+  for (const char* name : {"/a.x", "/b.x", "/c.y", "/d{1,2}.x", "/d1.x"})
+    std::ofstream(folder + name) << name;
+  auto rooted = MakeRootedFileSystem({folder});
+  REQUIRE(rooted.ok());
+  using List = std::vector<std::string>;
+  for (FileSystem* files : {&LocalFileSystem(), rooted->get()}) {
+    CHECK(Paths(*files, folder + "/{b,a,none}.x") == List{folder + "/a.x", folder + "/b.x"});
+    CHECK(Paths(*files, folder + "/{*.y,[ab].x}") ==
+          List{folder + "/a.x", folder + "/b.x", folder + "/c.y"});
+    // What both sides match comes once.
+    CHECK(Paths(*files, folder + "/{a,?}.x") == List{folder + "/a.x", folder + "/b.x"});
+    CHECK(Paths(*files, folder + "/d{1,2}.x") == List{folder + "/d{1,2}.x"});
+    CHECK(Paths(*files, folder + "/d\\{1,2\\}.*") == List{folder + "/d{1,2}.x"});
+    CHECK(Paths(*files, folder + "/d{1,3}.x") == List{folder + "/d1.x"});
+    CHECK_THAT(Paths(*files, folder + "/{x,y}")[0], Catch::Contains("no file matches the glob"));
+  }
+}
+
 TEST_CASE("A version changes with the file, whatever time somebody gives it, and with chmod") {
   const test::ScratchFolder scratch;
   const std::string path = scratch / "a";

@@ -40,10 +40,63 @@ def test_cardinality_can_be_stated():
 
 def test_a_length_that_is_not_known_says_why(tmp_path):
     rows = penstock.Dataset.range(9)
+    (tmp_path / "a").write_text("a line\n")
     for dataset, why in [
         (rows.filter(lambda x: x > 3), "behind filter only the elements tell how many there are"),
         (rows.map(lambda x: x * 2).take_while(lambda x: x < 3).batch(2), "behind take_while only the elements tell"),
-        (penstock.TextLineDataset(tmp_path / "a").map(lambda x: x), "its files would have to be read"),
+        (penstock.TextLineDataset(tmp_path / "a").map(lambda x: x), "only reading tells: its files are compressed, text"),
     ]:
         with pytest.raises(TypeError, match=f"the dataset's length is unknown: {why}"):
             len(dataset)
+
+
+def records(path, count):
+    with penstock.io.TFRecordWriter(path) as writer:
+        for i in range(count):
+            writer.write(penstock.io.serialize_example({"x": i}))
+
+
+def test_files_are_counted(tmp_path):
+    for i in range(7):
+        (tmp_path / f"{i}.bin").write_bytes(b"x")
+    files = penstock.FilesDataset(tmp_path / "*.bin")
+    assert len(files) == len(list(files)) == 7
+    assert files.cardinality() == penstock.UNKNOWN_CARDINALITY  # as in tf.data, which asks nobody
+    assert len(files.map(lambda x: x["bytes"]).batch(2)) == 4 and len(files.batch(2, drop_remainder=True).repeat(3)) == 9
+    assert len(penstock.FilesDataset([tmp_path / "{1,3,x}.bin", tmp_path / "[5-9].bin"])) == 4
+    assert len(penstock.Dataset.list_files(str(tmp_path / "*"), shuffle=False).take(5)) == 5
+    with pytest.raises(penstock.NotFoundError, match="no file matches"):
+        len(penstock.FilesDataset(tmp_path / "*.nothing"))
+
+
+def test_records_are_counted_by_indices_that_are_there(tmp_path):
+    import os
+    import subprocess
+
+    for i in range(2):
+        records(tmp_path / f"{i}.tfrecord", 10 + i)
+    dataset = penstock.TFRecordDataset(tmp_path / "*.tfrecord").batch(4)
+    with pytest.raises(TypeError, match=r"the records have not been counted: `penstock index` .*no index of .*; assert_cardinality\(n\) states it"):
+        len(dataset)
+    assert len(dataset.assert_cardinality(6)) == len(list(dataset)) == 6
+    subprocess.run([os.path.join(os.environ["PENSTOCK_BIN"], "penstock"), "index", tmp_path / "0.tfrecord", tmp_path / "1.tfrecord"], check=True, stdout=subprocess.DEVNULL)
+    assert len(dataset) == len(list(dataset)) == 6
+
+
+def test_what_wants_a_length_has_it(tmp_path):
+    """As tqdm and torch's OneCycleLR ask for one."""
+    from penstock._epochs import EpochLoader
+
+    for i in range(5):
+        (tmp_path / f"{i}").write_bytes(b"x")
+    loader = EpochLoader(penstock.FilesDataset(tmp_path / "*").map(lambda x: x["bytes"]).batch(2), lambda array: array, {})
+    assert len(loader) == sum(1 for _ in loader) == 3
+
+    def total_of(iterable):  # tqdm's
+        try:
+            return len(iterable)
+        except (TypeError, AttributeError):
+            return None
+
+    assert total_of(loader) == 3
+    assert total_of(penstock.TextLineDataset(tmp_path / "0")) is None

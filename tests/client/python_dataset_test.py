@@ -524,7 +524,7 @@ def test_mistakes_are_told_before_anything_runs(namespace):
         (lambda: penstock.Dataset.from_generator(3), TypeError, "a function that returns an iterable"),
         (lambda: numbers.windo, AttributeError, "no attribute 'windo'"),
         (lambda: len(numbers.repeat()), TypeError, "infinite"),
-        (lambda: len(dataset_cases.records(namespace)), TypeError, "unknown"),
+        (lambda: len(numbers.filter(lambda x: x > 3)), TypeError, "unknown"),
         (lambda: penstock.io.FixedLenFeature([2], penstock.string, ["a", "b"])._parsed_fields("k"), ValueError, "'k'"),
         (lambda: numbers.parse_example({"k": penstock.io.FixedLenFeature([], np.int32)}), ValueError, "not int32"),
         (lambda: numbers.parse_example({"k": 3}), ValueError, "'k' is a int"),

@@ -47,11 +47,26 @@ def test_python_has_the_list():
     assert names["PARAMETERS"].keys() == names["FUNCTIONS"].keys()
 
 
-def test_the_stub_has_every_function_with_its_defaults():
-    made = {node.name: node.args for node in ast.parse(REGISTRY.stub(FUNCTIONS)).body if isinstance(node, ast.FunctionDef)}
-    assert made.keys() == {function["name"] for function in FUNCTIONS}
-    for function in FUNCTIONS:
-        args = made[function["name"]]
+def check_stub(names):
+    """A stub of these names, each of the function of the list."""
+    by_name = {function["name"]: function for function in FUNCTIONS}
+    made = {node.name: node for node in ast.parse(REGISTRY.stub(FUNCTIONS, names)).body if isinstance(node, ast.FunctionDef)}
+    assert made.keys() == names.keys()
+    for shown, name in names.items():
+        args, function = made[shown].args, by_name[name]
         assert [argument.arg for argument in args.args] == [parameter["name"] for parameter in function["parameters"]]
         defaults = [parameter["default"] for parameter in function["parameters"] if "default" in parameter]
         assert repr([ast.literal_eval(default) for default in args.defaults]) == repr(defaults)
+        assert ast.get_docstring(made[shown]) == "\n".join(line.rstrip() for line in function["doc"].splitlines())
+
+
+def test_the_stub_has_every_function_with_its_defaults():
+    check_stub({function["name"]: function["name"] for function in FUNCTIONS})
+
+
+def test_images_and_formats_have_stubs_of_their_own():
+    image, io = REGISTRY.names_of_image(FUNCTIONS), REGISTRY.names_of_io(FUNCTIONS)
+    for names in (image, io):
+        check_stub(names)
+    assert image["transpose"] == "image_transpose" and image["decode_png"] == "decode_png" and not {"tanh", "string_lower", "decode_raw"} & image.keys()
+    assert {"decode_raw", "decode_png", "encode_jpeg"} <= io.keys() and "resize" not in io

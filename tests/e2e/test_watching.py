@@ -132,6 +132,10 @@ def test_the_page_only_tells_and_only_here(watched):
     assert addresses == [f"0100007F:{watched.port:04X}"]
 
 
+def test_whoever_watches_the_daemon_hears_that_it_is_well(watched):
+    assert watched.get("/healthz")[1] == "ok\n"
+
+
 def test_status_json(watched):
     consumer = watched.penstock.start("run", watched.penstock.folder / "endless.textproto", "--steps", "1000000000", "--name", "run")
     try:

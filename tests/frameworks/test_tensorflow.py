@@ -97,6 +97,14 @@ def test_keras_fits():
     assert history[-1] < history[0] / 10 and history[-1] < 0.01
 
 
+def test_keras_knows_how_long_an_epoch_over_files_is(tmp_path):
+    for i in range(5):
+        (tmp_path / f"{i}").write_bytes(b"x")
+    files = penstock.FilesDataset(tmp_path / "*").map(lambda x: x["bytes"])
+    assert penstock.tensorflow.dataset(files.batch(2)).cardinality() == 3
+    assert penstock.tensorflow.dataset(penstock.TextLineDataset(tmp_path / "0")).cardinality() == tf.data.UNKNOWN_CARDINALITY
+
+
 def labelled():
     return numbers().map(lambda x: {"x": x["x"] / 100, "n": x["n"].astype(np.float32) / 100, "i": x["n"]})
 

@@ -31,6 +31,25 @@ def test_batches_are_those_of_numpy():
         assert (theirs["x"].numpy() == ours["x"]).all() and (theirs["n"].numpy() == ours["n"]).all()
 
 
+def test_a_schedule_asks_for_the_length_of_files(tmp_path):
+    for i in range(10):
+        (tmp_path / f"{i}").write_bytes(bytes([i]))
+    files = penstock.FilesDataset(tmp_path / "*").map(lambda x: penstock.io.decode_raw(x["bytes"], np.uint8).astype(np.float32))
+    loader = penstock.torch.loader(files.batch(4))
+    model = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=0.1, steps_per_epoch=len(loader), epochs=2)
+    assert schedule.total_steps == 6
+    for _ in range(2):
+        for batch in loader:
+            optimizer.zero_grad()
+            model(batch).sum().backward()
+            optimizer.step()
+            schedule.step()
+    with pytest.raises(ValueError, match="step"):
+        schedule.step()
+
+
 def test_tensors_are_their_owners_to_write_to():
     dataset = numbers()
     for batch in penstock.torch.loader(dataset):

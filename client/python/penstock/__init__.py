@@ -12,6 +12,7 @@
 
 import builtins as _builtins
 import os as _os
+from typing import TYPE_CHECKING
 
 import numpy as _np
 
@@ -142,16 +143,27 @@ __all__ = [
 _MODULES = ("cuda", "jax", "tensorflow", "torch")
 
 
-def __getattr__(name):
-    if name in _MODULES:
-        import importlib
+if TYPE_CHECKING:
+    from penstock import cuda as cuda
+    from penstock import jax as jax
+    from penstock import tensorflow as tensorflow
+    from penstock import torch as torch
+else:
 
-        return importlib.import_module(f"penstock.{name}")
-    if name.startswith("_"):
-        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
-    from penstock._tracing import _absent
+    def __getattr__(name):
+        if name in _MODULES:
+            import importlib
 
-    raise _absent.error(name, __all__)
+            return importlib.import_module(f"penstock.{name}")
+        if name.startswith("_"):
+            raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+        from penstock._tracing import _absent
+
+        raise _absent.error(name, [*__all__, *_MODULES])
+
+
+def __dir__():
+    return sorted({*__all__, *_MODULES, "__version__"})
 
 
 def attach(

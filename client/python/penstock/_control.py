@@ -1,12 +1,13 @@
-"""Create, validate, delete, and what was skipped, over a daemon's socket."""
+"""Create, validate, count, delete, what was skipped and what a pipeline does, over a daemon's socket."""
 
 from typing import Any, Dict, List, NamedTuple
 
 from penstock import _core
 
 
-# How long a daemon may give no sign of life when it is asked what it has skipped.
+# How long a daemon may give no sign of life when it is asked what it has skipped, and what it does.
 _SKIPPED_SECONDS = 5.0
+_STATS_SECONDS = 1.0
 
 
 class Skipped(NamedTuple):
@@ -20,7 +21,6 @@ class Skipped(NamedTuple):
 
     count: int
     places: List[Dict[str, Any]]
-
 
 
 def _ask(path, operation, *request):
@@ -56,6 +56,18 @@ def skipped(path, name):
     numbers = ("offset", "length", "epoch")
     places = [{**place, **{key: int(place[key]) for key in numbers}} for place in answer["places"]]
     return Skipped(int(answer["count"]), places)
+
+
+def stats(path, name):
+    """What a pipeline does: a dict as of PipelineStats in control.proto."""
+    answer, _ = _ask(path, _core.STATS, name, "", b"", False, _STATS_SECONDS)
+    return answer or {}  # of a daemon that does not know the question
+
+
+def count(path, text):
+    """How many steps a spec has; None, and why, where nobody knows before it runs."""
+    answer, _ = _ask(path, _core.COUNT, "", text)
+    return (int(answer["steps"]), "") if "steps" in answer else (None, answer["why_not"])
 
 
 def hang_up(connection):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator
+import os
+from typing import Any, Dict, Iterator, Optional, Union
 
 import penstock
-from penstock import _control
+from penstock import _control, _html
 from penstock._ragged import RaggedTensor
 from penstock._running import _sharing
+from penstock._running._watching import Profile
 from penstock._sparse import SparseTensor
 
 
@@ -183,9 +185,38 @@ class EpochLoader:
             loader.close()
 
     def stats(self) -> Dict[str, Any]:
-        """What the loader has seen; see penstock.Loader.stats. Empty for a Dataset without a loop over it."""
+        """What the loader has seen, and what holds its batches up ("bottleneck", "sentence"); see penstock.Loader.stats. Empty for a Dataset without a loop over it."""
         loader = self._loader
         return {} if loader is None else loader.stats()
+
+    @property
+    def socket(self) -> Optional[str]:
+        """The socket of the daemon that makes the batches, for `penstock --socket`; None for a Dataset without a loop over it."""
+        loader = self._loader
+        return None if loader is None else loader.socket
+
+    def profile(self, path: Union[str, os.PathLike], seconds: float = 1.0) -> Profile:
+        """Writes what each worker does for so many seconds, from now on, to a file for ui.perfetto.dev; see penstock.Dataset.profile.
+
+        Raises:
+          FailedPreconditionError: of a Dataset, outside of a loop over it.
+        """
+        loader = self._loader
+        if loader is None or loader.closed:
+            raise penstock.FailedPreconditionError("no loop over this loader is under way: there is nothing to profile")
+        return loader.profile(path, seconds)
+
+    def __repr__(self):
+        loader = self._loader
+        state = "between two loops" if loader is None else "closed" if loader.closed else f"at step {loader.step}"
+        source = f"pipeline {self._dataset}" if isinstance(self._dataset, str) else repr(self._dataset)
+        return f"<{type(self).__name__} of {source}, {state}>"
+
+    def _repr_html_(self):
+        """For notebooks: the dataset's tables, or what is known of the pipeline, and where the loader is."""
+        rows = [(key, value) for key, value in self.stats().items() if value != ""]
+        shown = self._dataset._repr_html_() if isinstance(self._dataset, penstock.Dataset) else ""
+        return f"{shown}{_html.table(('loader', repr(self)), rows)}"
 
     def skipped(self) -> _control.Skipped:
         """What was left out by now, of ignore_errors and on_damage: in the pass of the last loop over a Dataset, or by a pipeline in every pass

@@ -1,5 +1,7 @@
 """tf.data.Options and penstock.TensorSpec."""
 
+from typing import Any
+
 import numpy as np
 
 from penstock._dtypes import as_dtype
@@ -15,7 +17,7 @@ class Options:
     No other has: order never depends on the machine, and there is nothing to tune.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.__dict__["_values"] = {}
 
     def __getattr__(self, name):
@@ -79,7 +81,7 @@ class TensorSpec:
 
     __slots__ = ("shape", "dtype", "name", "kind", "row_splits_dtype")
 
-    def __init__(self, shape, dtype, name=None, kind="dense", row_splits_dtype=None):
+    def __init__(self, shape: Any, dtype: Any, name: Any = None, kind: Any = "dense", row_splits_dtype: Any = None) -> None:
         self.shape = tuple(shape)
         # Not one of NumPy's.
         self.dtype = "bfloat16" if getattr(dtype, "name", dtype) == "bfloat16" else as_dtype(dtype)

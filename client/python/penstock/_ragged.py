@@ -1,5 +1,7 @@
 """Tensors whose rows have different lengths."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -22,7 +24,7 @@ class RaggedTensor:
 
     __slots__ = ("values", "row_splits")
 
-    def __init__(self, values, row_splits):
+    def __init__(self, values: Any, row_splits: Any) -> None:
         if row_splits.ndim != 1 or len(row_splits) == 0:
             raise ValueError(f"row_splits have one axis and a first element: {row_splits.shape}")
         if row_splits[0] != 0 or row_splits[-1] != len(values):

@@ -14,7 +14,7 @@ class DecodeWav(NamedTuple):
     sample_rate: Any
 
 
-def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
+def decode_wav(contents: Any, desired_channels: Any = -1, desired_samples: Any = -1, name: Any = None) -> DecodeWav:
     """The sound of a WAV file, as tf.audio.decode_wav gives it; of more encodings than PCM of 16 bits.
 
     Args:
@@ -30,3 +30,7 @@ def decode_wav(contents, desired_channels=-1, desired_samples=-1, name=None):
     keywords = {"desired_channels": desired_channels, "desired_samples": desired_samples}
     audio = _language.call("decode_wav", (contents,), keywords, "penstock.audio.decode_wav")
     return DecodeWav(audio, _language.call("wav_sample_rate", (contents,), {}, "penstock.audio.decode_wav"))
+
+
+def __dir__():
+    return sorted(__all__)

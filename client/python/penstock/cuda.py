@@ -69,3 +69,7 @@ def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, shar
         return array if isinstance(array, DeviceArray) else cuda.to_device(array, stream)
 
     return CudaLoader(source, cuda, to_device, options)
+
+
+def __dir__():
+    return sorted(__all__)

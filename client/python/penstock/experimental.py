@@ -136,3 +136,7 @@ def _leaf(value):
     """An array of numbers, or of strings as objects, whose zeros at the end stay."""
     array = np.asarray(value)
     return np.asarray(value, object) if array.dtype.kind in "SU" else array
+
+
+def __dir__():
+    return sorted(__all__)

@@ -5,6 +5,7 @@ from penstock._tracing import _names
 from penstock._tracing._functions import lookup as _lookup
 
 
+# functions.pyi is what type checkers see.
 def __getattr__(name):
     return _lookup(name, "penstock.functions", every=True, instead=_names.instead_of(name))
 

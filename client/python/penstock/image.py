@@ -3,8 +3,12 @@
 What there is stands in docs/functions.md; `image_NAME` there is `NAME` here.
 """
 
+from typing import TYPE_CHECKING
+
+from penstock._registry import IMAGE as _LOOKED_UP
 from penstock._tracing import _names
 from penstock._tracing._functions import lookup as _lookup
+from penstock._tracing._functions import names as _dir
 from penstock._numpy._images import (
     crop_and_resize,
     extract_patches,
@@ -48,5 +52,13 @@ class ResizeMethod:
     NEAREST_NEIGHBOR = "nearest"
 
 
-def __getattr__(name):
-    return _lookup(name, "penstock.image", ("image_", ""), instead=_names.instead_of(f"image.{name}"))
+if TYPE_CHECKING:
+    from penstock._image_names import *  # noqa: F403
+else:
+
+    def __getattr__(name):
+        return _lookup(name, "penstock.image", ("image_", ""), instead=_names.instead_of(f"image.{name}"))
+
+
+def __dir__():
+    return _dir(__all__, _LOOKED_UP)

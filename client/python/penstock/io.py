@@ -1,20 +1,28 @@
 """tf.io's names, on traced values (inside a function given to map) and in Dataset.parse_example."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING, Any, List, NamedTuple
 
 import numpy as np
 
 from penstock import _dtypes
 from penstock._example import serialize_example
+from penstock._registry import IO as _LOOKED_UP
 from penstock._running import _daemon
 from penstock._spec import _textproto
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Stage, Trait, declare
 from penstock._tracing import _language, _refusals, _trace
 from penstock._tracing._functions import lookup as _lookup
+from penstock._tracing._functions import names as _dir
 from penstock._writer import TFRecordOptions, TFRecordWriter
+
+if TYPE_CHECKING:
+    # What is defined below stands over it.
+    from penstock._io_names import *  # noqa: F403
+    from penstock._numpy._tensor import Tensor
 
 __all__ = [
     "FixedLenFeature",
@@ -55,7 +63,7 @@ class FixedLenFeature:
 
     __slots__ = ("shape", "dtype", "default_value")
 
-    def __init__(self, shape, dtype, default_value=None):
+    def __init__(self, shape: Any, dtype: Any, default_value: Any = None) -> None:
         self.shape = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.default_value = default_value
@@ -108,7 +116,7 @@ class FixedLenSequenceFeature:
 
     __slots__ = ("shape", "dtype", "allow_missing", "default_value")
 
-    def __init__(self, shape, dtype, allow_missing=False, default_value=None):
+    def __init__(self, shape: Any, dtype: Any, allow_missing: Any = False, default_value: Any = None) -> None:
         self.shape = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
         self.dtype = _dtypes.as_dtype(dtype)
         self.allow_missing = bool(allow_missing)
@@ -200,7 +208,7 @@ class RaggedFeature(
     ValueRowIds = NamedTuple("ValueRowIds", [("key", str)])
     UniformRowLength = NamedTuple("UniformRowLength", [("length", int)])
 
-    def __new__(cls, dtype, value_key=None, partitions=(), row_splits_dtype=np.int32, validate=False):
+    def __new__(cls, dtype: Any, value_key: Any = None, partitions: Any = (), row_splits_dtype: Any = np.int32, validate: Any = False) -> "RaggedFeature":
         return super().__new__(cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate)
 
     def _parsed_fields(self, key):
@@ -263,7 +271,7 @@ def example_stage(features, name=None, line=None):
     return Stage("parse_example", [("feature", _parsed_features(features))], name, line)
 
 
-def parse_single_example(serialized, features, example_names=None, name=None):
+def parse_single_example(serialized: Any, features: Any, example_names: Any = None, name: Any = None) -> Any:
     """Parses the serialized tf.train.Example of each element, inside a function given to map.
 
     Args:
@@ -310,8 +318,8 @@ def _parse_sequences(serialized, context_features, sequence_features, name, batc
 
 
 def parse_single_sequence_example(
-    serialized, context_features=None, sequence_features=None, example_name=None, name=None
-):
+    serialized: Any, context_features: Any = None, sequence_features: Any = None, example_name: Any = None, name: Any = None
+) -> Any:
     """Parses the serialized tf.train.SequenceExample of each element, inside a function given to map in front of a batch.
 
     Args:
@@ -326,7 +334,7 @@ def parse_single_sequence_example(
     return _parse_sequences(serialized, context_features, sequence_features, name, batched=False)
 
 
-def parse_sequence_example(serialized, context_features=None, sequence_features=None, example_names=None, name=None):
+def parse_sequence_example(serialized: Any, context_features: Any = None, sequence_features: Any = None, example_names: Any = None, name: Any = None) -> Any:
     """The same behind a batch: each row's SequenceExample. FixedLenSequenceFeatures are padded to the longest of the batch.
 
     Returns:
@@ -336,7 +344,7 @@ def parse_sequence_example(serialized, context_features=None, sequence_features=
     return _parse_sequences(serialized, context_features, sequence_features, name, batched=True)
 
 
-def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
+def decode_raw(input_bytes: Any, out_type: Any, little_endian: Any = True, fixed_length: Any = None, name: Any = None) -> Tensor:
     """The bytes of a traced string as numbers of out_type, shape (n,), as tf.io.decode_raw.
 
     Args:
@@ -347,16 +355,16 @@ def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, nam
 
 
 def decode_and_crop_jpeg(
-    contents,
-    crop_window,
-    channels=0,
-    ratio=1,
-    fancy_upscaling=True,
-    try_recover_truncated=False,
-    acceptable_fraction=1,
-    dct_method="",
-    name=None,
-):
+    contents: Any,
+    crop_window: Any,
+    channels: Any = 0,
+    ratio: Any = 1,
+    fancy_upscaling: Any = True,
+    try_recover_truncated: Any = False,
+    acceptable_fraction: Any = 1,
+    dct_method: Any = "",
+    name: Any = None,
+) -> Tensor:
     """A part of a JPEG file's image, as tf.io.decode_and_crop_jpeg: only that part is decoded.
 
     Args:
@@ -374,28 +382,28 @@ def decode_and_crop_jpeg(
     return _language.call("decode_jpeg", (contents,), arguments, "penstock.io.decode_and_crop_jpeg")
 
 
-def extract_jpeg_shape(contents, output_type=np.int32, name=None):
+def extract_jpeg_shape(contents: Any, output_type: Any = np.int32, name: Any = None) -> Tensor:
     """The shape of a JPEG file's image, [height, width, channels], from its header alone, as tf.io.extract_jpeg_shape."""
     shape = _language.call("image_shape", (contents,), {}, "penstock.io.extract_jpeg_shape")
     return shape.astype(output_type)
 
 
-def decode_compressed(bytes, compression_type="", name=None):
+def decode_compressed(bytes: Any, compression_type: Any = "", name: Any = None) -> Tensor:
     """What a traced string holds that is compressed by "GZIP" or "ZLIB", as tf.io.decode_compressed."""
     return _language.call("decode_compressed", (bytes, compression_type or ""), {}, "penstock.io.decode_compressed")
 
 
-def decode_base64(input, name=None):
+def decode_base64(input: Any, name: Any = None) -> Tensor:
     """The bytes that a traced text in base64 stands for, as tf.io.decode_base64; in the alphabet with + and / too."""
     return _language.call("decode_base64", (input,), {}, "penstock.io.decode_base64")
 
 
-def encode_base64(input, pad=False, name=None):
+def encode_base64(input: Any, pad: Any = False, name: Any = None) -> Tensor:
     """A traced string's bytes as a text in base64, with - and _, as tf.io.encode_base64."""
     return _language.call("encode_base64", (input, bool(pad)), {}, "penstock.io.encode_base64")
 
 
-def read_file(filename, name=None):
+def read_file(filename: Any, name: Any = None) -> Tensor:
     """The bytes of the file that a traced string names, as tf.io.read_file.
 
     A relative path counts from the folder that this process is in now, as the function is traced, as those of readers do from where these
@@ -410,7 +418,7 @@ def read_file(filename, name=None):
     return _language.call("read_file", (filename,), {}, "penstock.io.read_file")
 
 
-def parse_tensor(serialized, out_type, name=None, *, shape=()):
+def parse_tensor(serialized: Any, out_type: Any, name: Any = None, *, shape: Any = ()) -> Tensor:
     """The tensor of a traced string that tf.io.serialize_tensor has written, as tf.io.parse_tensor.
 
     Args:
@@ -422,12 +430,12 @@ def parse_tensor(serialized, out_type, name=None, *, shape=()):
     return _language.call("parse_tensor", (serialized, dtype, sizes or None), {}, "penstock.io.parse_tensor")
 
 
-def string_to_number(input, out_type=np.float32, name=None):
+def string_to_number(input: Any, out_type: Any = np.float32, name: Any = None) -> Tensor:
     """The number that a traced string is, as tf.strings.to_number."""
     return _language.call("string_to_number", (input, _dtypes.as_dtype(out_type).name), {}, "penstock.io.string_to_number")
 
 
-def decode_csv(records, record_defaults, field_delim=",", use_quote_delim=True, na_value="", select_cols=None, name=None):
+def decode_csv(records: Any, record_defaults: Any, field_delim: Any = ",", use_quote_delim: Any = True, na_value: Any = "", select_cols: Any = None, name: Any = None) -> List[Tensor]:
     """The fields of a traced string that is a record of comma-separated values, a list of scalars, as tf.io.decode_csv.
 
     Args:
@@ -475,5 +483,11 @@ def _csv_default(default):
     return dtype, repr(value.item()) if value.size else None
 
 
-def __getattr__(name):
-    return _lookup(name, "penstock.io")
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        return _lookup(name, "penstock.io")
+
+
+def __dir__():
+    return _dir(__all__, _LOOKED_UP)

@@ -90,3 +90,7 @@ def loader(
     if device is not None:
         raise TypeError("device and sharding exclude each other")
     return JaxLoader(source, lambda array: jax.make_array_from_process_local_data(sharding, array), options)
+
+
+def __dir__():
+    return sorted(__all__)

@@ -3,11 +3,18 @@
 Comparisons, `+`, and NumPy's functions that choose, join, sort and rearrange work on traced strings too. Texts and bytes are constants alike; they are UTF-8.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from penstock._numpy._axes import counted_from_last, sizes_of, to_integer
 from penstock._tracing import _constants, _language, _refusals
 from penstock.io import string_to_number as to_number
+
+if TYPE_CHECKING:
+    from penstock._numpy._tensor import Tensor
 
 __all__ = [
     "as_string",
@@ -37,7 +44,7 @@ def _call(name, *args, **kwargs):
     return _language.call(name, args, kwargs, "penstock.strings." + name.removeprefix("string_"))
 
 
-def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None):
+def as_string(input: Any, precision: Any = -1, scientific: Any = False, shortest: Any = False, width: Any = -1, fill: Any = "", name: Any = None) -> Tensor:
     """Numbers, flags or strings as texts, as tf.strings.as_string: as printf writes them.
 
     Args:
@@ -49,34 +56,34 @@ def as_string(input, precision=-1, scientific=False, shortest=False, width=-1, f
     return _call("as_string", input, precision, bool(scientific), bool(shortest), width, fill)
 
 
-def bytes_split(input, name=None):
+def bytes_split(input: Any, name: Any = None) -> Tensor:
     """Its bytes, each a string, shape (n,), as tf.strings.bytes_split; of a tensor of strings all must be as long."""
     return _call("bytes_split", input)
 
 
-def length(input, unit="BYTE", name=None):
+def length(input: Any, unit: Any = "BYTE", name: Any = None) -> Tensor:
     """How long it is, int32, as tf.strings.length: in bytes, or with unit "UTF8_CHAR" in characters."""
     return _call("string_length", input, unit)
 
 
-def lower(input, encoding="", name=None):
+def lower(input: Any, encoding: Any = "", name: Any = None) -> Tensor:
     """With small letters of ASCII, as tf.strings.lower; other bytes stay, so that encoding is "" alone."""
     _refuse_encoding(encoding)
     return _call("string_lower", input)
 
 
-def upper(input, encoding="", name=None):
+def upper(input: Any, encoding: Any = "", name: Any = None) -> Tensor:
     """With capital letters of ASCII, as tf.strings.upper; other bytes stay, so that encoding is "" alone."""
     _refuse_encoding(encoding)
     return _call("string_upper", input)
 
 
-def strip(input, name=None):
+def strip(input: Any, name: Any = None) -> Tensor:
     """Without white space at its ends, as tf.strings.strip."""
     return _call("string_strip", input)
 
 
-def substr(input, pos, len, unit="BYTE", name=None):
+def substr(input: Any, pos: Any, len: Any, unit: Any = "BYTE", name: Any = None) -> Tensor:
     """At most `len` bytes (or "UTF8_CHAR"acters) from `pos` on, as tf.strings.substr; pos and len are constants.
 
     A pos outside of the text is an error of its record.
@@ -84,7 +91,7 @@ def substr(input, pos, len, unit="BYTE", name=None):
     return _call("substr", input, pos, len, unit)
 
 
-def split(input, sep=None, maxsplit=-1, name=None):
+def split(input: Any, sep: Any = None, maxsplit: Any = -1, name: Any = None) -> Tensor:
     """Its parts, as tf.strings.split: a tensor of strings, shape (n,), of which split(x, "/")[-2] takes one.
 
     Of a tensor of strings all must have as many parts; the result then is no ragged tensor, but one with an axis more.
@@ -96,7 +103,7 @@ def split(input, sep=None, maxsplit=-1, name=None):
     return _call("string_split", input, sep or "", maxsplit)
 
 
-def join(inputs, separator="", name=None):
+def join(inputs: Any, separator: Any = "", name: Any = None) -> Tensor:
     """The strings of a list one behind another, as tf.strings.join: traced ones and constants."""
     inputs = list(inputs)
     if not inputs:
@@ -115,7 +122,7 @@ def join(inputs, separator="", name=None):
     return joined
 
 
-def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None, name=None):
+def ngrams(data: Any, ngram_width: Any, separator: Any = " ", pad_values: Any = None, padding_width: Any = None, name: Any = None) -> Tensor:
     """Neighbours along the last axis as one string, as tf.strings.ngrams: (n,) becomes (n - ngram_width + 1,), or none.
 
     Args:
@@ -144,7 +151,7 @@ def ngrams(data, ngram_width, separator=" ", pad_values=None, padding_width=None
     return found[0] if len(found) == 1 else np.concatenate(found, axis=-1)
 
 
-def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
+def reduce_join(inputs: Any, axis: Any = None, keepdims: Any = False, separator: Any = "", name: Any = None) -> Tensor:
     """The strings along an axis, or along several one after another, as one, as tf.strings.reduce_join; by default all of them."""
     if axis is None:
         return _call("reduce_join", inputs, None, bool(keepdims), separator)
@@ -154,44 +161,44 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     return inputs if keepdims else np.squeeze(inputs, tuple(axes))
 
 
-def regex_full_match(input, pattern, name=None):
+def regex_full_match(input: Any, pattern: Any, name: Any = None) -> Tensor:
     """Whether the whole of it is as `pattern` says, bool, as tf.strings.regex_full_match; RE2's syntax."""
     return _call("regex_full_match", input, pattern)
 
 
-def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
+def regex_replace(input: Any, pattern: Any, rewrite: Any, replace_global: Any = True, name: Any = None) -> Tensor:
     """With `rewrite` where `pattern` matches, as tf.strings.regex_replace; \\\\1 to \\\\9 are groups; RE2's syntax."""
     return _call("regex_replace", input, pattern, rewrite, bool(replace_global))
 
 
-def to_hash_bucket(input, num_buckets, name=None):
+def to_hash_bucket(input: Any, num_buckets: Any, name: Any = None) -> Tensor:
     """Which of num_buckets it falls into, int64, as tf.strings.to_hash_bucket of TensorFlow 2.21; to_hash_bucket_fast stays the same."""
     return _call("string_to_hash_bucket", input, num_buckets)
 
 
-def to_hash_bucket_strong(input, num_buckets, key, name=None):
+def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: Any = None) -> Tensor:
     """The same by SipHash with a key of two integers, as tf.strings.to_hash_bucket_strong."""
     return _call("string_to_hash_bucket_strong", input, num_buckets, [int(part) for part in key])
 
 
-def to_hash_bucket_fast(input, num_buckets, name=None):
+def to_hash_bucket_fast(input: Any, num_buckets: Any, name: Any = None) -> Tensor:
     """Which of num_buckets it falls into, int64, as tf.strings.to_hash_bucket_fast: the same on every machine."""
     return _call("string_to_hash_bucket_fast", input, num_buckets)
 
 
-def unicode_decode(input, input_encoding="UTF-8", errors="replace", name=None):
+def unicode_decode(input: Any, input_encoding: Any = "UTF-8", errors: Any = "replace", name: Any = None) -> Tensor:
     """Its code points, int32, shape (n,), as tf.strings.unicode_decode, with errors "replace", "ignore" or "strict"."""
     _refuse_all_but_utf8(input_encoding)
     return _call("unicode_decode", input, errors)
 
 
-def unicode_split(input, input_encoding="UTF-8", errors="replace", name=None):
+def unicode_split(input: Any, input_encoding: Any = "UTF-8", errors: Any = "replace", name: Any = None) -> Tensor:
     """Its characters, each a string, shape (n,), as tf.strings.unicode_split."""
     _refuse_all_but_utf8(input_encoding)
     return _call("unicode_split", input, errors)
 
 
-def lookup(input, vocabulary, default=None):
+def lookup(input: Any, vocabulary: Any, default: Any = None) -> Tensor:
     """Which of the words it is, int64, from 0 on: what a StaticVocabularyTable and Keras' StringLookup are for.
 
     Args:
@@ -214,3 +221,7 @@ def _refuse_all_but_utf8(encoding):
 def _refuse_encoding(encoding):
     if encoding:
         raise _refusals.TraceError(f"encoding={encoding!r}", "only letters of ASCII have another case here")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -136,7 +136,8 @@ def _batches(source, steps, share, options):
         cut = source if steps is None else source.take(steps)
         batches = tf.data.Dataset.from_generator(lambda: (_map(_tensor, e) for e in cut), output_signature=signature)
         # Keras asks how long an epoch is.
-        return batches if cut.cardinality() == penstock.UNKNOWN_CARDINALITY else batches.apply(tf.data.experimental.assert_cardinality(cut.cardinality()))
+        cardinality = _cardinality(cut)
+        return batches if cardinality == penstock.UNKNOWN_CARDINALITY else batches.apply(tf.data.experimental.assert_cardinality(cardinality))
 
     loader = penstock.attach(source, **options)
     first = next(loader, None)
@@ -157,6 +158,14 @@ def _batches(source, steps, share, options):
     return tf.data.Dataset.from_generator(generate, output_signature=signature)
 
 
+def _cardinality(dataset):
+    """As Dataset.cardinality, with what the daemon has counted."""
+    try:
+        return len(dataset)
+    except TypeError:
+        return dataset.cardinality()
+
+
 def _shared(loader, steps):
     def generate():
         left = np.inf if steps is None else steps
@@ -172,3 +181,7 @@ def _shared(loader, steps):
                 return
 
     return tf.data.Dataset.from_generator(generate, output_signature=_map(_open_spec, loader.dataset.element_spec))
+
+
+def __dir__():
+    return sorted(__all__)

@@ -33,18 +33,20 @@ if TYPE_CHECKING:
 __all__ = ["DataLoader", "TorchCudaLoader", "TorchLoader", "as_tensor", "loader"]
 
 
-def __getattr__(name):
-    """DataLoader comes with its first use: whoever wants batches of a spec needs none of torch.utils.data for them."""
-    if name != "DataLoader":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from penstock._loading._loader import DataLoader
+if not TYPE_CHECKING:
 
-    globals()[name] = DataLoader
-    return DataLoader
+    def __getattr__(name):
+        """DataLoader comes with its first use: whoever wants batches of a spec needs none of torch.utils.data for them."""
+        if name != "DataLoader":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from penstock._loading._loader import DataLoader
+
+        globals()[name] = DataLoader
+        return DataLoader
 
 
 def __dir__():
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)
 
 
 def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:

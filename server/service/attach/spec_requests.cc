@@ -13,8 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
+#include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
+#include "server/engine/run/step_count.h"
 #include "server/service/socket/fair_places.h"
 #include "server/service/state/overrides.h"
 #include "server/service/stream/ring_sink.h"
@@ -99,6 +101,18 @@ absl::StatusOr<std::string> ToJson(v1::Pipeline pipeline, std::string explanatio
   return ToJson(response);
 }
 
+absl::StatusOr<std::string> ToJson(const StepCount& count) {
+  google::protobuf::Struct answer;
+  auto& fields = *answer.mutable_fields();
+  if (count.steps) {
+    // As JSON of protobuf has numbers of 64 bits.
+    fields["steps"].set_string_value(absl::StrCat(*count.steps));
+  } else {
+    fields["why_not"].set_string_value(count.why_not);
+  }
+  return ToJson(answer);
+}
+
 // Until the other side of the connection has gone.
 Unwanted WhileConnected(int socket) {
   return [socket]() -> absl::Status {
@@ -111,8 +125,8 @@ Unwanted WhileConnected(int socket) {
 
 }  // namespace
 
-SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table, Access& access)
-    : loop_(loop), table_(table), access_(access) {
+SpecRequests::SpecRequests(EventLoop& loop, PipelineTable& table, Access& access, StatsOf stats)
+    : loop_(loop), table_(table), access_(access), stats_(std::move(stats)) {
   for (int i = 0; i < kThreads; ++i) {
     absl::StatusOr<std::thread> thread = NewThread("control plane", [this] { Work(); });
     if (thread.ok()) {
@@ -268,6 +282,7 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
     return std::string();
   }
   if (parsed.operation == ring::Operation::kSkipped) return Skipped(request);
+  if (parsed.operation == ring::Operation::kStats) return Stats(request);
   absl::StatusOr<Parts> parts = ReadParts(request.file.get(), parsed.part_bytes);
   if (!parts.ok()) return parts.status();
   v1::SpecSource source;
@@ -282,18 +297,33 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
   const auto checked = table_.Check(*spec, WhileConnected(request.visitor.socket.get()));
   if (!checked.ok()) return checked.status();
+  if (parsed.operation == ring::Operation::kCount) return ToJson(CountSteps(*checked->plan));
   return ToJson(Describe(*checked), checked->plan->Explain());
 }
 
-absl::StatusOr<std::string> SpecRequests::Skipped(const Request& request) const {
+PipelineTable::Visible SpecRequests::VisibleTo(const Request& request) const {
+  return [this, who = request.visitor.who](const std::string& name) {
+    return access_.Has(who, v1::RIGHT_READ, name);
+  };
+}
+
+absl::StatusOr<std::shared_ptr<Pipeline>> SpecRequests::Readable(const Request& request) const {
   const std::string& name = request.parsed.pipeline;
   if (absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_READ, name); !status.ok())
     return status;
-  const auto pipeline = table_.Find(name, [&](const std::string& other) {
-    return access_.Has(request.visitor.who, v1::RIGHT_READ, other);
-  });
+  return table_.Find(name, VisibleTo(request));
+}
+
+absl::StatusOr<std::string> SpecRequests::Skipped(const Request& request) const {
+  const auto pipeline = Readable(request);
   if (!pipeline.ok()) return pipeline.status();
   return ToJson((*pipeline)->Skipped());
+}
+
+absl::StatusOr<std::string> SpecRequests::Stats(const Request& request) const {
+  const auto pipeline = Readable(request);
+  if (!pipeline.ok()) return pipeline.status();
+  return ToJson(stats_(**pipeline, VisibleTo(request)));
 }
 
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,

@@ -1,4 +1,4 @@
-// Create, validate, delete, and what was skipped, for clients that speak the attach protocol (ring/attach.h) instead of
+// Create, validate, count, delete, what was skipped and what a pipeline does, for clients that speak the attach protocol (ring/attach.h) instead of
 // gRPC, such as a Python process with a daemon of its own.
 //
 // A pipeline that was asked for as temporary is deleted when its creator's connection or process
@@ -36,8 +36,12 @@ class SpecRequests {
   static constexpr int kThreadsOfUser = 2;
   static constexpr size_t kMaxRequests = 512;
 
-  // All must outlive this.
-  SpecRequests(EventLoop& loop, PipelineTable& table, Access& access);
+  // What is told of a pipeline to somebody who sees those that `visible` says.
+  using StatsOf = std::function<v1::PipelineStats(const Pipeline& pipeline,
+                                                  const PipelineTable::Visible& visible)>;
+
+  // All must outlive this, and what `stats` needs.
+  SpecRequests(EventLoop& loop, PipelineTable& table, Access& access, StatsOf stats);
   // Why nothing will be answered, if there is no thread for it.
   const absl::Status& status() const { return status_; }
   // Waits for the work that has begun.
@@ -82,13 +86,18 @@ class SpecRequests {
 
   void Answer(Request& request);
   absl::StatusOr<std::string> Run(Request& request);
+  // Of a pipeline that the visitor may read.
   absl::StatusOr<std::string> Skipped(const Request& request) const;
+  absl::StatusOr<std::string> Stats(const Request& request) const;
+  absl::StatusOr<std::shared_ptr<Pipeline>> Readable(const Request& request) const;
+  PipelineTable::Visible VisibleTo(const Request& request) const;
   absl::StatusOr<std::string> Create(Request& request, const v1::PipelineSpec& spec,
                                      const std::string& cursor);
 
   EventLoop& loop_;
   PipelineTable& table_;
   Access& access_;
+  const StatsOf stats_;
   Key next_key_ = 0;
   std::map<Key, Watched> watched_;
 

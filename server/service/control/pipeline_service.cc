@@ -15,6 +15,7 @@
 #include "server/engine/run/order_walk.h"
 #include "server/service/state/overrides.h"
 #include "server/service/watch/error_details.h"
+#include "server/service/watch/hidden_names.h"
 
 namespace penstock {
 namespace {

@@ -129,8 +129,6 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   std::optional<v1::Pipeline> SetAside(const absl::Status& got, const std::string& name) const;
   // What PipelineTable::Find() says, with its reason.
   static absl::Status NotThere(const absl::Status& found);
-  // Leaves out the names of other pipelines that the caller may not see.
-  static void HideOthers(const PipelineTable::Visible& visible, v1::PipelineStats* stats);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
   // What `walk(plan, limits)` finds in the stream that `source` describes, for as long as the caller waits; at most so many at a time. It
   // goes on unheard where it does not end, and so must own what it touches.

@@ -8,6 +8,7 @@
 #include "server/service/control/pipeline_service.h"
 #include "server/service/watch/error_details.h"
 #include "server/service/watch/event_log.h"
+#include "server/service/watch/hidden_names.h"
 #include "server/service/watch/sample.h"
 
 namespace penstock {
@@ -56,16 +57,6 @@ grpc::Status Stopping() {
 }
 
 }  // namespace
-
-void PipelineServiceImpl::HideOthers(const PipelineTable::Visible& visible,
-                                     v1::PipelineStats* stats) {
-  if (visible == nullptr) return;
-  for (v1::SharedPrefixStats& prefix : *stats->mutable_shared_prefix()) {
-    const auto with = prefix.with();
-    prefix.clear_with();
-    for (const std::string& name : with) prefix.add_with(visible(name) ? name : "(another)");
-  }
-}
 
 grpc::Status PipelineServiceImpl::WatchStats(grpc::ServerContext* context,
                                              const v1::WatchStatsRequest* request,

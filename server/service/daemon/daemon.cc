@@ -51,6 +51,7 @@
 #include "server/service/stream/ring_sink.h"
 #include "server/service/tune/monitor.h"
 #include "server/service/tune/tuner.h"
+#include "server/service/watch/hidden_names.h"
 #include "server/service/watch/log_output.h"
 #include "spdlog/spdlog.h"
 
@@ -386,7 +387,12 @@ absl::Status RunDaemon(DaemonOptions options) {
     tcp = *std::move(listening);
     spdlog::info("the control plane is at {} for those with a certificate", address);
   }
-  SpecRequests specs(loop, table, access);
+  SpecRequests specs(loop, table, access,
+                     [&monitor](const Pipeline& pipeline, const PipelineTable::Visible& visible) {
+                       v1::PipelineStats stats = monitor.Stats(pipeline);
+                       HideOthers(visible, &stats);
+                       return stats;
+                     });
   if (!specs.status().ok()) return specs.status();
   Reception reception(
       loop,

@@ -96,6 +96,10 @@ HttpAnswers::HttpAnswers(const PipelineTable& table, const Monitor& monitor, con
   http.Get("/", [](const httplib::Request&, httplib::Response& response) {
     response.set_content(kStatusPage, "text/html; charset=utf-8");
   });
+  // That the event loop answers is what it says.
+  http.Get("/healthz", [](const httplib::Request&, httplib::Response& response) {
+    response.set_content("ok\n", "text/plain");
+  });
   http.Get("/status.json", [&](const httplib::Request&, httplib::Response& response) {
     response.set_content(StatusJson(table, monitor), "application/json");
   });

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/util/json_util.h"
 #include "server/service/socket/access.h"
 #include "server/service/socket/settings.h"
 #include "tests/service/test_daemon.h"
@@ -166,6 +167,42 @@ TEST_CASE("what a pipeline has left out is told without gRPC") {
   CHECK(SpecClient(daemon).Ask(Operation::kSkipped, "", "").code == Code::kInvalidArgument);
 }
 
+TEST_CASE("what a pipeline does is told without gRPC") {
+  TestDaemon daemon;
+  const std::string spec = Count(1000) + " stage { batch { batch_size: 10 } }";
+  REQUIRE(SpecClient(daemon).Ask(Operation::kCreate, "watched", spec).code == Code::kOk);
+  std::unique_ptr<ring::Reader> reader;
+  REQUIRE(daemon.Attach("watched", &reader).ok());
+  ring::Lease lease;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(reader->Next(20'000'000'000, &lease) == ring::Reader::Result::kBatch);
+    reader->Release(lease);
+  }
+  const Reply stats = SpecClient(daemon).Ask(Operation::kStats, "watched", "");
+  REQUIRE(stats.code == Code::kOk);
+  v1::PipelineStats told;
+  REQUIRE(google::protobuf::util::JsonStringToMessage(stats.json, &told).ok());
+  CHECK(told.name() == "watched");
+  CHECK(told.steps() >= 3);
+  CHECK(told.consumers_size() == 1);
+  CHECK(SpecClient(daemon).Ask(Operation::kStats, "another", "").code == Code::kNotFound);
+  CHECK(SpecClient(daemon).Ask(Operation::kStats, "", "").code == Code::kInvalidArgument);
+}
+
+TEST_CASE("the steps of a spec are counted, or it is said why not") {
+  TestDaemon daemon;
+  const auto ask = [&](const std::string& more) {
+    return SpecClient(daemon).Ask(Operation::kCount, "", "stage { range { stop: 7 } }" + more).json;
+  };
+  CHECK(ask(" stage { batch { batch_size: 3 } }") == "{\"steps\":\"3\"}");
+  CHECK_THAT(ask(" stage { repeat {} }"),
+             Catch::Contains("\"why_not\"") && Catch::Contains("has no end"));
+  CHECK_THAT(ask(" stage { filter { predicate: \"value > 3\" } }"),
+             Catch::Contains("only reading tells"));
+  CHECK(SpecClient(daemon).Ask(Operation::kCount, "", "stage { rangee {} }").code ==
+        Code::kInvalidArgument);
+}
+
 TEST_CASE("errors of a spec come back as they are for the command line") {
   TestDaemon daemon;
   const Reply unknown = SpecClient(daemon).Ask(Operation::kValidate, "", "stage { rangee {} }");
@@ -299,7 +336,9 @@ TEST_CASE("fault 57: one user's requests over files that hang keep nobody else's
   const auto loop = EventLoop::Create();
   REQUIRE(loop.ok());
   PipelineTable table(files, config.worker_defaults());
-  SpecRequests specs(**loop, table, access);
+  SpecRequests specs(**loop, table, access, [](const Pipeline&, const PipelineTable::Visible&) {
+    return v1::PipelineStats();
+  });
   struct LetGo {
     ~LetGo() { files.LetGo(); }
     test::HangingFiles& files;

@@ -10,19 +10,20 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Optional, Union
 
-from penstock import _control, _core, _errors, _structure
+from penstock import _core, _errors, _structure
 from penstock._dataset import _element, _nested
 from penstock._dataset._arguments import integer
 from penstock._dataset._batching import Batching
 from penstock._dataset._cardinality import INFINITE, UNKNOWN
 from penstock._dataset._chain import ASK, Chain, shown
-from penstock._dataset._described import specs, validated
+from penstock._dataset._described import counted, specs, validated
 from penstock._dataset._keeping import Keeping
 from penstock._dataset._order import Order
 from penstock._dataset._parts import Value
 from penstock._dataset._paths import PartAsPath
 from penstock._dataset._python_calls import where_by_call
 from penstock._dataset._sources import Sources
+from penstock._dataset._watched import Watched
 from penstock._dataset._work import Work
 from penstock._options import Options
 from penstock._running._iterator import DatasetIterator, NumpyIterator
@@ -37,7 +38,7 @@ def _apply(trace, function, element):
         return _user_function.result_of(function, element)
 
 
-class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
+class Dataset(Sources, Order, Batching, Work, Keeping, Watched, Chain):
     """A sequence of elements, each a nest of dicts and tuples of tensors, as tf.data.Dataset.
 
     Iterating gives NumPy arrays over the daemon's memory, read-only and without a copy (penstock.attach
@@ -113,13 +114,26 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         return self._count
 
     def __len__(self) -> int:
+        """The number of elements. Where it follows from files, the daemon counts these, or the records by their indices; it builds none.
+
+        Raises:
+          TypeError: there is no end, or nobody knows before a pass; the message says why, and what to do.
+        """
         if self._count == INFINITE:
             raise TypeError("the dataset is infinite")
-        if self._count == UNKNOWN:
-            deciding = next((stage.op for stage in self._stages if stage.is_(Trait.BY_VALUE)), None)
-            why = "its files would have to be read" if deciding is None else f"behind {deciding} only the elements tell how many there are"
-            raise TypeError(f"the dataset's length is unknown: {why}")
-        return self._count
+        if self._count != UNKNOWN:
+            return self._count
+        deciding = next((stage.op for stage in self._stages if stage.is_(Trait.BY_VALUE)), None)
+        if deciding is not None:
+            why = f"behind {deciding} only the elements tell how many there are"
+        elif self._window is not None:
+            why = "it is another one for each element around it"
+        else:
+            if self._length is None:
+                self._length, why = counted(Spec(self._stages, None, self._options))
+            if self._length is not None:
+                return self._length
+        raise TypeError(f"the dataset's length is unknown: {why}; assert_cardinality(n) states it")
 
     def __bool__(self):
         return True
@@ -129,6 +143,11 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         """The element's structure with a TensorSpec for each tensor. Asks the daemon."""
         pipeline = self._describe()
         return _structure.fill(_structure.from_json(pipeline["structure"]), iter(specs(pipeline)))
+
+    def _named_specs(self):
+        """Pairs of a tensor's path and its TensorSpec, in order. Asks the daemon."""
+        pipeline = self._describe()
+        return zip(_structure.paths(_structure.from_json(pipeline["structure"])), specs(pipeline))
 
     def __iter__(self) -> DatasetIterator:
         return DatasetIterator(self)
@@ -174,11 +193,6 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
             name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.spec_text(name))
-
-    def skipped(self) -> _control.Skipped:
-        """What the pass over this dataset that was ended or closed last has left out, of ignore_errors and on_damage: how many, and the first
-        1,000 with file, offset and reason."""
-        return self._skipped
 
     def explain(self) -> str:
         """What the daemon makes of it: stages, fused programs and memory, in words."""

@@ -40,12 +40,23 @@ class Chain:
         self._described = None
         self._skipped = _control.Skipped(0, [])
         self._told_of_skipped = False
+        # Of the pass that has begun last: a weak reference to its iterator, and what that has told at its end.
+        self._begun = None
+        self._stats = {}
+        self._length = None  # what the daemon has counted
         # Of from_tensor_slices: the structure and the arrays of what it was given, in order.
         self._given = None
         # Of a concatenation inside of flat_map: the datasets of one element each that it is of.
         self._parts = None
         # Of from_python: the dataset of the indices, behind whose stages others fetch elements by them.
         self._indices = None
+
+    def __getstate__(self):
+        # A pass is this process' own.
+        return {name: value for name, value in self.__dict__.items() if name != "_begun"}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state, _begun=None)
 
     def _then(self, op, fields, structure=..., cardinality=UNKNOWN, name=None, rows=None):
         """This dataset with one more stage.

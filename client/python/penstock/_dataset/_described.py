@@ -15,6 +15,14 @@ def validated(spec):
         raise type(error)(spec.explain(str(error))) from None
 
 
+def counted(spec):
+    """How many elements there are; None, and why, where nobody knows before a pass."""
+    try:
+        return _daemon.with_private_daemon(lambda socket: _control.count(socket, spec.text))
+    except _errors.Error as error:
+        raise type(error)(spec.explain(str(error))) from None
+
+
 def types_of(stages):
     """A TensorSpec for each tensor of the stages' elements, in order, and the rows of their batches."""
     pipeline, _ = validated(Spec(stages))

@@ -58,4 +58,4 @@ def files_of(filenames):
 
 def without_globs(path):
     """The glob that matches this path alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+    return "".join(f"[{letter}]" if letter in "*?[" else f"\\{letter}" if letter in "{}" else letter for letter in path)

@@ -1,11 +1,18 @@
 """tf.image's functions that are made of NumPy's: changes of colours by matrices, edges, patches, boxes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Tuple
+
 import numpy as np
 
 from penstock._numpy._axes import to_integer
 from penstock._tracing import _constants, _trace
 from penstock._tracing._language import call
 from penstock._tracing._refusals import TraceError
+
+if TYPE_CHECKING:
+    from penstock._numpy._tensor import Tensor
 
 # The rows are red, green, blue, or luma and the two differences (tf.image's matrices).
 _RGB_TO_YUV = [[0.299, -0.14714119, 0.61497538], [0.587, -0.28886916, -0.51496512], [0.114, 0.43601035, -0.10001026]]
@@ -28,27 +35,27 @@ def _by_matrix(images, matrix, name):
     return images @ np.array(matrix, images.dtype)
 
 
-def rgb_to_yuv(images, name=None):
+def rgb_to_yuv(images: Any, name: Any = None) -> Tensor:
     """Colours of floats as luma and its differences to blue and red, as tf.image.rgb_to_yuv, within 1e-6 of its values."""
     return _by_matrix(images, _RGB_TO_YUV, "rgb_to_yuv")
 
 
-def yuv_to_rgb(images, name=None):
+def yuv_to_rgb(images: Any, name: Any = None) -> Tensor:
     """The opposite of rgb_to_yuv, as tf.image.yuv_to_rgb."""
     return _by_matrix(images, _YUV_TO_RGB, "yuv_to_rgb")
 
 
-def rgb_to_yiq(images, name=None):
+def rgb_to_yiq(images: Any, name: Any = None) -> Tensor:
     """Colours of floats as luma and the two axes of NTSC, as tf.image.rgb_to_yiq, within 1e-6 of its values."""
     return _by_matrix(images, _RGB_TO_YIQ, "rgb_to_yiq")
 
 
-def yiq_to_rgb(images, name=None):
+def yiq_to_rgb(images: Any, name: Any = None) -> Tensor:
     """The opposite of rgb_to_yiq, as tf.image.yiq_to_rgb."""
     return _by_matrix(images, _YIQ_TO_RGB, "yiq_to_rgb")
 
 
-def grayscale_to_rgb(images, name=None):
+def grayscale_to_rgb(images: Any, name: Any = None) -> Tensor:
     """An image of one channel with that channel three times, as tf.image.grayscale_to_rgb."""
     shown = "penstock.image.grayscale_to_rgb"
     _require_image(images, shown)
@@ -57,7 +64,7 @@ def grayscale_to_rgb(images, name=None):
     return images[..., [0, 0, 0]]
 
 
-def sobel_edges(image):
+def sobel_edges(image: Any) -> Tensor:
     """Edges along both axes by Sobel's masks: (..., height, width, channels, 2), of which the first is down and the second to the right.
 
     As tf.image.sobel_edges; float32 of integers. Where sums are not exact, within rounding of its values.
@@ -73,7 +80,7 @@ def sobel_edges(image):
     return np.stack([down, along], axis=-1)
 
 
-def image_gradients(image):
+def image_gradients(image: Any) -> Tuple[Tensor, Tensor]:
     """The differences to the pixel below and to the one at the right, zeros at the ends, as tf.image.image_gradients gives them: a pair."""
     _require_image(image, "penstock.image.image_gradients")
     below = image[..., 1:, :, :] - image[..., :-1, :, :]
@@ -82,7 +89,7 @@ def image_gradients(image):
     return np.pad(below, [*before, (0, 1), (0, 0), (0, 0)]), np.pad(right, [*before, (0, 0), (0, 1), (0, 0)])
 
 
-def total_variation(images, name=None):
+def total_variation(images: Any, name: Any = None) -> Tensor:
     """The sum of all differences between neighbours, as tf.image.total_variation, of each image by itself."""
     shown = "penstock.image.total_variation"
     _require_image(images, shown)
@@ -105,7 +112,7 @@ def _of_both_axes(values, what):
     return values
 
 
-def extract_patches(images, sizes, strides, rates, padding, name=None):
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: Any = None) -> Tensor:
     """Windows of an image of known size, each as one list: (..., rows, columns, height * width * channels), as tf.image.extract_patches.
 
     Args:
@@ -137,7 +144,7 @@ def extract_patches(images, sizes, strides, rates, padding, name=None):
     return np.reshape(x, [*outer, places[0].shape[1] * places[1].shape[1] * images.shape[-1]])
 
 
-def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0, name=None):
+def crop_and_resize(image: Any, boxes: Any, box_indices: Any, crop_size: Any, method: Any = "bilinear", extrapolation_value: Any = 0.0, name: Any = None) -> Tensor:
     """Parts of images, resized to one size: float32 of shape (boxes, height, width, channels), as tf.image.crop_and_resize gives them.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock import _control, _core, _errors
 from penstock._options import Options
-from penstock._running import _daemon
+from penstock._running import _daemon, _watching
 from penstock._running._undivided import Undivided
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Nested, Spec, Trait
@@ -59,7 +59,7 @@ class DatasetIterator:
     given daemon it goes on when that is there again within `reconnect` seconds. Where a batch whose size only the data tells is larger than a
     slot of its ring, it goes on in one with larger slots, with a RuntimeWarning, unless the dataset's options say how large these are.
 
-    Attributes that it lacks are those of the Loader (stats, step, epoch, rows).
+    Attributes that it lacks are those of the Loader (step, epoch, rows, socket, profile); asking for one starts it.
     """
 
     def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0):
@@ -137,6 +137,13 @@ class DatasetIterator:
     def _valid_of_last(self):
         """The `valid` of the element taken last, behind a close() of another thread too."""
         return (self._loader or self._left).valid
+
+    def __dir__(self):
+        return sorted({*super().__dir__(), *(name for name in dir(_core.Loader) if not name.startswith("_"))})
+
+    def __repr__(self):
+        state = "closed" if self._closed else "not started" if self._loader is None else f"at step {self._loader.step}"
+        return f"<{type(self).__name__} of {self._dataset!r}, {state}>"
 
     def _make_spec(self, name):
         options = self._dataset._options
@@ -268,6 +275,7 @@ class DatasetIterator:
         except BaseException:
             self._hang_up()
             raise
+        self._dataset._iterator_begun(self)
         if self._closed:
             self._leave()
             raise _errors.FailedPreconditionError("the iterator is closed")
@@ -338,7 +346,7 @@ class DatasetIterator:
                     seed.num_passes = int(count)
 
     def stats(self) -> Dict[str, Any]:
-        """What the loader has seen, behind close() too; see penstock.Loader.stats. Of a dataset that may leave elements out (ignore_errors,
+        """What the loader has seen, behind close() too, and what holds the pass up ("bottleneck", "sentence"); see penstock.Loader.stats. Of a dataset that may leave elements out (ignore_errors,
         on_damage) "left_out" is how many were. Empty if it was closed before the first element, and in a
         signal's handler that has interrupted its start."""
         loader = self._loader
@@ -414,7 +422,8 @@ class DatasetIterator:
             # Before it is gone from here: other threads ask meanwhile. One of them may have closed it.
             self._left = loader
             with contextlib.suppress(_errors.FailedPreconditionError):
-                self._stats = loader.stats()
+                self._stats = _watching.with_bottleneck(loader._counters(), loader.socket, loader.pipeline, ask=False)
+            self._dataset._stats = dict(self._stats)
             if not sys.is_finalizing() and leaves_out(self._dataset._stages):
                 self._ask_skipped(loader)
         self._loader = None

@@ -1,9 +1,9 @@
-"""Names of TensorFlow's that the package does not have, for whoever turns `tf` into `penstock` name by name: what stands in their place."""
+"""Names of TensorFlow's and torch's that the package does not have, for whoever turns `tf` into `penstock` name by name: what stands in their place."""
 
 import numpy as np
 
 from penstock._registry import FUNCTIONS
-from penstock._tracing import _refusals
+from penstock._tracing import _refusals, _torch_names
 
 _IN_THE_DATA_PATH = "Python does not run in the data path; do it in the trainer, or before the data is written (penstock write)"
 
@@ -41,5 +41,6 @@ def error(name, known):
         place = f"np.{numpys}, which takes traced values where docs/python.md lists it"
     if place is None and name in FUNCTIONS:
         place = f"penstock.functions.{name}"
+    place = place or _torch_names.of_package(name)
     hint = f"in its place: {place}" if place else _refusals.near(name, known)
     return AttributeError(f"module 'penstock' has no attribute {name!r}" + (f"; {hint}" if hint else ""))
