@@ -1,4 +1,4 @@
-"""The README, the tutorials and the how-to pages: every example runs as it stands. Those that need torch, Keras or JAX: tests/frameworks/test_pages.py."""
+"""The README, the tutorials and the how-to pages: every example runs as it stands. Those that need torch, Keras or JAX: tests/frameworks/test_pages_of_frameworks.py."""
 
 import re
 
