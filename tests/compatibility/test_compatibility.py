@@ -35,6 +35,11 @@ def lines(text):
     return text.splitlines()
 
 
+def changes(history):
+    """Without the comment, which has the etag."""
+    return [line for line in lines(history) if not line.startswith("#")]
+
+
 def test_there_is_a_release_with_every_kind_of_cursor():
     assert "0.1.0" in RELEASES
     assert {name for release, name in CURSORS if release == "0.1.0"} == set(left_behind.SPECS)
@@ -63,7 +68,7 @@ def test_state_folders(left, release):
             done = command("list")
             assert refused["state"] in done.out + done.err, done
             return
-        assert command("history", "kept").out == (folder / "state.history").read_text()
+        assert changes(command("history", "kept").out) == changes((folder / "state.history").read_text()) != []
         assert left_behind.sums(daemon.socket, 60) == (folder / "state.steps").read_text()
     finally:
         daemon.stop()
@@ -106,7 +111,7 @@ def test_clients(left, release):
         if client_version == penstock.abi_version():
             assert code == 0, message
         else:
-            assert code == 9 and refused["clients"] in message, message
+            assert code == 9 and refused.get("clients", "no such line in refused.json") in message, message
             assert f"the client {client_version}, the daemon {penstock.abi_version()}" in message
     finally:
         daemon.stop()

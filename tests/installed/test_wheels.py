@@ -57,12 +57,14 @@ def test_the_root_has_neither_compiler_nor_network(root):
         root("python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 1)\"")
 
 
-def test_the_first_batch_after_pip_install(root):
+def test_the_first_batch_after_pip_install(root, capsys):
     root("python3 -m venv /venv")
     before = time.monotonic()
     root("/venv/bin/pip install --no-index --find-links /wheels --quiet penstock && /venv/bin/python /attach_once.py /venv/bin", timeout=_FIRST_BATCH_S)
+    took = time.monotonic() - before
     version = root("/venv/bin/python -c 'import sys; print(sys.version.split()[0])'").strip()
-    print(f"{root.folder.name}, Python {version}: {time.monotonic() - before:.1f} s from pip install to the last batch")
+    with capsys.disabled():
+        print(f"\n{root.folder.name}, Python {version}: {took:.1f} s from pip install to the last batch")
 
 
 def test_the_programs_answer(root):
