@@ -152,9 +152,11 @@ release() {
   build/packaging-venv/bin/python -m build --sdist --no-isolation --skip-dependency-check --outdir "$dist" . >/dev/null || die "there is no sdist"
   check_sdist "$dist"/*.tar.gz || die "the sdist cannot be configured"
   say "the Debian package"
-  cp "$(package | tail -1)" "$dist" || die "there is no Debian package"
+  local deb
+  deb=$(package | tail -1) && [ -f "$deb" ] && cp "$deb" "$dist" || die "there is no Debian package"
   image "$version" "$dist" || die "the image was not built"
   say "what earlier releases left behind"
+  build release penstockd penstock penstock-samples penstock_python penstock_python_files || die "the programs were not built"
   with_python .venv/bin/python -m pytest -q -p no:cacheprovider tests/compatibility || die "this release breaks what docs/releasing.md promises"
   python3 packaging/checksums.py "$dist" || die "the checksums were not written"
   (cd "$dist" && sha256sum --check SHA256SUMS) || die "the checksums are wrong"
