@@ -27,7 +27,7 @@ install(FILES ${CMAKE_BINARY_DIR}/penstock.pc DESTINATION lib/pkgconfig)
 install(FILES docs/man/penstock.1 DESTINATION share/man/man1)
 install(FILES docs/man/penstockd.textproto.5 DESTINATION share/man/man5)
 install(FILES docs/man/penstockd.8 DESTINATION share/man/man8)
-install(FILES README.md SECURITY.md config/penstockd.textproto DESTINATION share/doc/penstock)
+install(FILES NOTICE README.md SECURITY.md config/penstockd.textproto DESTINATION share/doc/penstock)
 install(FILES LICENSE DESTINATION share/doc/penstock RENAME copyright)
 install(DIRECTORY config/pipelines DESTINATION share/doc/penstock)
 

@@ -31,9 +31,9 @@ function(penstock_precompiled target from)
   endif()
 endfunction()
 
-# One set for the functions of expressions, one for the engine and the ops, one for the service.
+# One set for expressions, one for their functions (which are compiled for threads), one for the engine and the ops, one for the service.
 penstock_precompile(penstock_expr "server/expr/arguments.h" "server/expr/function.h")
-penstock_precompiled(penstock_functions penstock_expr)
+penstock_precompile(penstock_functions "server/expr/arguments.h" "server/expr/function.h")
 penstock_precompile(penstock_engine "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h")
 penstock_precompiled(penstock_ops penstock_engine)
 penstock_precompiled(penstock_python_workers penstock_engine)

@@ -26,7 +26,12 @@ This page is written from the registrations of the functions: by docs/make_funct
 
 def page(functions):
     """The manual of functions as the list has them."""
-    text = HEAD
+    return HEAD + sections(functions)
+
+
+def sections(functions):
+    """A section for each function: its signature, its manual, and its picture where there is one."""
+    text = ""
     for function in functions:
         name = function["name"]
         text += f"\n## {name}\n\n`{function['signature']}`\n\n{function['doc']}\n"

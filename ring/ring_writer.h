@@ -88,7 +88,11 @@ class RingWriter final : public Writer {
 
   bool IsDeserted() const override {
     std::lock_guard<std::mutex> lock(mutex_);
-    return consumers_.size() == 0 && consumers_.ranks().empty() && consumers_.splits().empty();
+    const auto is_kept = [this](const auto& split) {
+      return !split->waited_for().is_guest || consumers_.HasTaker(*split);
+    };
+    return consumers_.size() == 0 && consumers_.ranks().empty() &&
+           std::none_of(consumers_.splits().begin(), consumers_.splits().end(), is_kept);
   }
   bool HasUnfinishedSplit(std::string_view besides) const override {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -253,7 +257,7 @@ class RingWriter final : public Writer {
   uint64_t rejoin_ns_ = 0;  // likewise
   // Rank groups that were sent on as a whole, kMaxConsumers at most.
   std::set<std::string> were_complete_;
-  bool asleep_ = false;      // a thread sleeps until one of waits_for releases a slot
+  bool asleep_ = false;   // a thread sleeps until one of waits_for releases a slot
   bool starved_ = false;  // the last claim failed: who has a batch must not wait for a second one
 };
 

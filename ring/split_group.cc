@@ -5,16 +5,19 @@
 
 namespace penstock::ring {
 
-SplitGroup::SplitGroup(std::string name, bool at_most_once, uint64_t start, std::string_view cursor,
+SplitGroup::SplitGroup(const ConsumerSpec& first, uint64_t start, std::string_view cursor,
                        SplitLog* log)
-    : name_(std::move(name)),
-      at_most_once_(at_most_once),
+    : name_(first.group),
+      at_most_once_(first.at_most_once),
       log_(log),
       start_(start),
       page_(new ControlPage{}),
       first_new_(start),
       next_(start) {
-  if (log_ != nullptr) log_->Begin(name_, at_most_once, start, cursor);
+  waited_for_.uid = first.uid;
+  waited_for_.is_guest = first.is_guest;
+  if (log_ != nullptr)
+    log_->Begin(name_, at_most_once_, {first.uid, first.is_guest}, start, cursor);
 }
 
 SplitGroup::SplitGroup(std::string name, const SplitState& state, SplitLog* log)
@@ -27,6 +30,9 @@ SplitGroup::SplitGroup(std::string name, const SplitState& state, SplitLog* log)
       next_(state.next),
       took_anything_(true),
       is_lost_(true) {
+  // Whoever comes back first, it stays whose it was.
+  waited_for_.uid = state.user.uid;
+  waited_for_.is_guest = state.user.is_guest;
   for (const SplitEntry& entry : state.entries) {
     Item& item = items_[entry.step];
     item.state = entry.identity != 0 ? State::kAway : State::kAvailable;

@@ -40,9 +40,8 @@ class SplitGroup {
     bool may_take = true;  // neither judged nor gone nor told of the end
   };
 
-  // It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.
-  SplitGroup(std::string name, bool at_most_once, uint64_t start, std::string_view cursor,
-             SplitLog* log);
+  // Of the group, the mode and the user of `first`. It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.
+  SplitGroup(const ConsumerSpec& first, uint64_t start, std::string_view cursor, SplitLog* log);
   // Goes on from an earlier daemon's state.
   SplitGroup(std::string name, const SplitState& state, SplitLog* log);
 

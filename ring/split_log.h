@@ -20,8 +20,15 @@ struct SplitEntry {
   std::string cursor;        // of the position in front of it
 };
 
+// Whose a group is: its first consumer's user; UINT32_MAX: not known.
+struct SplitUser {
+  uint32_t uid = UINT32_MAX;
+  bool is_guest = false;  // who may only attach
+};
+
 struct SplitState {
   bool at_most_once = false;
+  SplitUser user = {};
   uint64_t next = 0;  // steps from it on were never given out
   std::string next_cursor;
   std::vector<SplitEntry> entries;  // steps below `next` that are not here are done
@@ -45,8 +52,8 @@ class SplitLog {
  public:
   virtual ~SplitLog() = default;
   // A group that is new; what was there of that name is forgotten.
-  virtual void Begin(std::string_view group, bool at_most_once, uint64_t next,
-                     std::string_view cursor) = 0;
+  virtual void Begin(std::string_view group, bool at_most_once, const SplitUser& user,
+                     uint64_t next, std::string_view cursor) = 0;
   // Before the holder can see it. `entry.step` may be there already, in other hands.
   virtual void Set(std::string_view group, const SplitEntry& entry) = 0;
   virtual void Clear(std::string_view group, uint64_t step) = 0;

@@ -252,7 +252,7 @@ class Writer {
   virtual std::string Cursor(uint64_t step) const = 0;
   // The first step at which a newcomer could start.
   virtual uint64_t floor() const = 0;
-  // No consumer is attached, and no group that is kept waits for one.
+  // No consumer is attached, and no group waits for one, but for split groups that guests have left: those are kept as long as it costs nothing.
   virtual bool IsDeserted() const = 0;
   // A split group but that one has steps that somebody has held, and that are not done. Those that guests have left do not count.
   virtual bool HasUnfinishedSplit(std::string_view besides) const = 0;

@@ -206,8 +206,8 @@ SplitGroup& RingWriter::StartSplit(const ConsumerSpec& spec, uint64_t start) {
                       [](const auto& split) { return split->waited_for().is_guest; });
     if (of_guests >= static_cast<std::ptrdiff_t>(kGuestSplits)) log = nullptr;
   }
-  SplitGroup& split = consumers_.AddSplit(std::make_unique<SplitGroup>(
-      spec.group, spec.at_most_once, start, cursors_.Before(start), log));
+  SplitGroup& split =
+      consumers_.AddSplit(std::make_unique<SplitGroup>(spec, start, cursors_.Before(start), log));
   // What is published already.
   for (uint64_t step = start; step < slots_.published(); ++step) {
     for (uint32_t slot = 0; slot < slots_.slots(); ++slot) {

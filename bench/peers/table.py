@@ -1,8 +1,8 @@
-"""Turns the JSON lines of `./dev bench peers` into the table of the README.
+"""Turns the JSON lines of `./dev bench peers` into the table of docs/benchmarks.md.
 
-    ./dev bench peers > results.jsonl; python bench/peers/table.py results.jsonl README.md
+    ./dev bench peers > results.jsonl; python bench/peers/table.py results.jsonl docs/benchmarks.md
 
-Without README.md the table is printed.
+Without a page the table is printed.
 """
 
 import json
@@ -40,9 +40,9 @@ def main():
     if len(sys.argv) < 3:
         print(text)
         return
-    readme = pathlib.Path(sys.argv[2])
+    page = pathlib.Path(sys.argv[2])
     between = re.compile(re.escape(MARKS[0]) + ".*" + re.escape(MARKS[1]), re.DOTALL)
-    readme.write_text(between.sub(lambda _: f"{MARKS[0]}\n{text}\n{MARKS[1]}", readme.read_text()))
+    page.write_text(between.sub(lambda _: f"{MARKS[0]}\n\n{text}\n\n{MARKS[1]}", page.read_text()))
 
 
 if __name__ == "__main__":

@@ -125,8 +125,8 @@ class Tensor {
   }
 
   int ragged_rank() const { return static_cast<int>(tensor_->ragged_rank); }
-  // Of the ragged axis `axis + 1`: row i is [splits[i], splits[i + 1]) of the next axis' rows, and
-  // behind the last one of the elements. Throws when there is no such axis.
+  // For the ragged axis `axis + 1`: row i is [splits[i], splits[i + 1]) of the next axis' rows or,
+  // for the last ragged axis, of the elements. Throws if there is no such axis.
   std::span<const int64_t> row_splits(int axis = 0) const {
     if (axis < 0 || axis >= ragged_rank()) {
       throw Error(PENSTOCK_INVALID_ARGUMENT, Named("has no row splits for this axis"));
@@ -134,8 +134,8 @@ class Tensor {
     return {tensor_->row_splits[axis], tensor_->num_row_splits[axis]};
   }
 
-  // Of a sparse tensor the place of each value: indices()[i * shape().size() + axis], which the data may have lead out of the
-  // shape. Throws for another one.
+  // For a sparse tensor, the place of value i is indices()[i * shape().size() + axis] for each axis; the data may hold a place outside
+  // of the shape. Throws for any other tensor.
   std::span<const int64_t> indices() const {
     if (tensor_->indices == nullptr) {
       throw Error(PENSTOCK_INVALID_ARGUMENT, Named("is not sparse"));
@@ -143,7 +143,7 @@ class Tensor {
     return {tensor_->indices, tensor_->num_values * tensor_->ndim};
   }
 
-  // The elements, of a ragged tensor those of all rows, of a sparse one its values; throws when T is not their type.
+  // The elements. For a ragged tensor: the elements of all rows; for a sparse tensor: its values. Throws if T is not their type.
   template <typename T>
   std::span<const T> values() const {
     if (!Holds<T>()) {
@@ -190,7 +190,7 @@ class Batch {
   uint64_t step() const { return penstock_batch_step(batch_); }
   uint64_t epoch() const { return penstock_batch_epoch(batch_); }
   uint32_t rows() const { return penstock_batch_rows(batch_); }
-  // How many of them, from the first on, are elements; the others fill a last batch up.
+  // How many rows, from the first on, are elements; the others fill up a last batch.
   uint32_t valid() const { return penstock_batch_valid(batch_); }
   // How many batches had been given before it, to all threads that share the loader.
   uint64_t taken() const { return penstock_batch_taken(batch_); }
@@ -199,7 +199,7 @@ class Batch {
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
   // Whether its rows were copied together out of several batches of the pipeline (options.batch_rows).
   bool is_joined() const { return penstock_batch_is_joined(batch_) != 0; }
-  // The position behind this batch.
+  // The position after this batch.
   std::string_view cursor() const {
     uint32_t bytes = 0;
     const void* cursor = penstock_batch_cursor(batch_, &bytes);
@@ -265,7 +265,7 @@ class Loader {
     return Batch(batch);
   }
 
-  // Goes to the position of a batch's cursor: the next batch is the one behind it.
+  // Goes to the position of a batch's cursor: the next batch is the one after it.
   void Seek(std::string_view cursor) {
     Check(penstock_seek(loader_, cursor.data(), static_cast<uint32_t>(cursor.size())));
   }
@@ -281,7 +281,7 @@ class Loader {
   // How the tensors make up an element, as JSON; empty for a flat dict. See penstock_structure.
   std::string_view structure() const { return penstock_structure(loader_); }
 
-  // The steps of the whole stream, wherever this loader begins; nullopt where they are not known.
+  // The steps of the whole stream, wherever this loader begins; nullopt if the number is not known.
   // See penstock_num_steps.
   std::optional<uint64_t> num_steps() const {
     uint64_t steps = 0;
@@ -328,8 +328,8 @@ class Loader {
   penstock_loader* loader_ = nullptr;
 };
 
-// Starts a pipeline in the daemon: the text of a PipelineSpec, whose name another one may go over. Returns JSON that describes it
-// (ValidatePipelineResponse in control.proto). As all functions here it throws Error, with the daemon's own words.
+// Starts a pipeline in the daemon, from the text of a PipelineSpec; `name` overrides the name in it. Returns JSON that describes the
+// pipeline (ValidatePipelineResponse in control.proto). As all functions here it throws Error, with the daemon's own words.
 inline std::string Create(const std::string& spec, const std::string& name = "",
                           const std::string& socket = "") {
   char* text = nullptr;

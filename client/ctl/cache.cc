@@ -137,7 +137,7 @@ void AddCache(Command root) {
   Command command = root.AddCommand(
       "cache", "Look at the files in which caches, snapshots and save keep elements");
   for (const Action& action :
-       {Action{"list", "A line for each: its size, its elements and their types", List},
+       {Action{"list", "One line for each file: its size, its elements and their types", List},
         Action{"verify", "Check every checksum and list the damage", Verify},
         Action{"clear", "Remove them; who reads one goes on with it", Clear}}) {
     auto folder = std::make_shared<std::string>();

@@ -100,13 +100,13 @@ void AddDetach(Command root, const std::string& socket) {
   command.Add("NAME", &arguments->name, "The pipeline").Required();
   command.Add("CONSUMER", &arguments->id, "Its number, as `penstock consumers` shows it")
       .Required();
-  command.Add("--pid", &arguments->pid, "Its process, where several have the number");
+  command.Add("--pid", &arguments->pid, "Its process, if several consumers have that number");
   command.Runs([&socket, arguments] { return Report("detach", Detach(socket, *arguments)); });
 }
 
 void AddSlow(Command root, const std::string& socket) {
   Command command =
-      root.AddCommand("slow", "What happens to consumers of a broadcast group that hold up others");
+      root.AddCommand("slow", "Say what happens to consumers of a group that hold up others");
   auto arguments = std::make_shared<SlowArguments>();
   command.Add("NAME", &arguments->name, "The pipeline").Required();
   command.Add("GROUP", &arguments->group, "The group").Required();

@@ -60,10 +60,10 @@ void AddCreate(Command root, const std::string& socket) {
   SpecArguments::Add(command, &arguments->spec);
   command.Add("--resume", &arguments->resume,
               "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
-              "run's --cursor-out): steps go on behind it");
+              "run's --cursor-out): the pipeline goes on after its batch");
   command.Add(
       "--history", &arguments->history,
-      "File of `penstock history`: the changes of an earlier run, made again at their steps");
+      "File of `penstock history`: makes the changes of an earlier run again, at their steps");
   command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
                   "Take the cursor although work ops (map, parse_example) have changed since");
   command.Runs([&socket, arguments] { return Report("create", Create(socket, *arguments)); });

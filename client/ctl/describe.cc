@@ -95,6 +95,19 @@ std::string DescribeCall(const v1::ReadUnderWay& call) {
                          call.offset(), call.seconds());
 }
 
+std::string DescribePython(const v1::PythonWorkers& workers, double busy) {
+  std::string text = absl::StrFormat(
+      "%u of at most %u Python workers%s, at rows %.0f %% of the time, %s", workers.workers(),
+      workers.most_workers(), workers.chosen() ? " (as many as the rows need)" : "", 100 * busy,
+      ByteCount(workers.memory_bytes()));
+  // A row of some milliseconds says nothing to anybody.
+  if (workers.oldest_row_seconds() >= 0.1)
+    absl::StrAppendFormat(&text, "; the oldest row has taken %.1f s", workers.oldest_row_seconds());
+  if (workers.deaths() > 0)
+    absl::StrAppendFormat(&text, "; %u of %u died", workers.deaths(), workers.started());
+  return text;
+}
+
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out) {
   for (const v1::SkippedPlace& place : skipped.places()) {
     const std::string length =

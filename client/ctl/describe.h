@@ -47,6 +47,8 @@ std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& pref
 
 // What a read or a write that has not returned waits for: one line.
 std::string DescribeCall(const v1::ReadUnderWay& call);
+// The processes that compute a stage's rows; `busy`: the share of their time that they were at rows.
+std::string DescribePython(const v1::PythonWorkers& workers, double busy);
 // What the pipeline has taken for what it computes and keeps, and the most that it may take.
 std::string DescribeWorkMemory(const v1::PipelineStats& stats);
 

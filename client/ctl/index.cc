@@ -93,7 +93,7 @@ void AddIndex(Command root) {
       "index", "Build the indices of TFRecord files: .FILE.penstock-index, beside each");
   command.Add("files", &options->files, "Paths or globs").Required();
   command.Add("--cache-dir", &options->cache_dir,
-              "Where they go when the data's folder cannot be written");
+              "Folder for the indices if the data's folder cannot be written");
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too");
   command.AddFlag("--skip-damage", &options->skip_damage,
                   "Leave damaged records out and list them in the index (implies --verify)");

@@ -188,21 +188,21 @@ void AddRun(Command root, const std::string& socket) {
   const Option steps =
       command
           .Add("--steps", &arguments->steps,
-               "Batches to take; an endless stream needs it, a shorter one just ends")
+               "Batches to take. An endless stream needs it; a shorter stream just ends")
           .Positive();
-  Option step = command.Add(
-      "--step", &arguments->step,
-      "Compute one row of this step again: its records, what was drawn for it, its features");
+  Option step =
+      command.Add("--step", &arguments->step,
+                  "Compute one row of this step again: its records, its draws, its features");
   step.Excludes(steps);
   command.Add("--row", &arguments->row, "Which row of the step (0)").Needs(step);
   command.Add("--out", &arguments->out, "Folder for DIR/step-000000.npz and so on, made if absent");
   command.Add("--cursor-out", &arguments->cursor_out,
-              "File for the cursor behind the last batch taken: where --resume goes on");
+              "File for the cursor after the last batch: --resume goes on from it");
   command.Add("--resume", &arguments->resume,
-              "Cursor of the same spec and files: steps go on behind it");
+              "Cursor of the same spec and files: the run goes on after its batch");
   command.Add(
       "--history", &arguments->history,
-      "File of `penstock history`: the changes of an earlier run, made again at their steps");
+      "File of `penstock history`: makes the changes of an earlier run again, at their steps");
   command.AddFlag("--allow-changed-work", &arguments->allow_changed_work,
                   "Take the cursor although work ops (map, parse_example) have changed since");
   command

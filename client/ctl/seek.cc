@@ -54,7 +54,7 @@ void AddSeek(Command root, const std::string& socket) {
     group.AddFlag("--beginning", &arguments->beginning, "At its beginning");
   });
   command.Add("--at-step", &arguments->step,
-              "The first step that comes from there; without it the earliest possible");
+              "The first step that comes from there. Default: the earliest possible step");
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("seek", Seek(socket, *arguments)); });
 }

@@ -118,7 +118,7 @@ class Selftest {
       const size_t behind = Draw(steps - 1);
       const int workers = 1 + static_cast<int>(Draw(workers_));
       const std::string resumed =
-          absl::StrFormat("resumed behind batch %d, %d workers", behind, workers);
+          absl::StrFormat("resumed after batch %d, %d workers", behind, workers);
       if (absl::Status status = Compare(
               resumed, behind + 1,
               Take(resumed, workers, reference_.batches[behind].cursor, Wanted(behind + 1)));
@@ -172,7 +172,7 @@ class Selftest {
     if (absl::Status status = Compare(name, 0, before, /*whole=*/false); !status.ok())
       return status;
     if (taken >= reference_.batches.size()) return absl::OkStatus();
-    const std::string on = absl::StrFormat("  and on behind batch %d", taken - 1);
+    const std::string on = absl::StrFormat("  and on after batch %d", taken - 1);
     return Compare(on, taken, Take(on, workers_, before->batches.back().cursor, Wanted(taken)));
   }
 
@@ -258,7 +258,7 @@ void AddSelftest(Command root, const std::string&) {
       .InRange(0.0, 1000.0);
   command.Add("--kills", &arguments->kills, "Daemons that are killed with SIGKILL (3)")
       .InRange(0.0, 1000.0);
-  command.Add("--seed", &arguments->seed, "Of the places; a failure says which it was");
+  command.Add("--seed", &arguments->seed, "Chooses the random places; a failure prints it");
   command.Runs([arguments] { return RunSelftest(*arguments); });
 }
 

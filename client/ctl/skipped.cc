@@ -23,8 +23,7 @@ absl::Status Skipped(const std::string& socket, const std::string& name) {
 }  // namespace
 
 void AddSkipped(Command root, const std::string& socket) {
-  Command command =
-      root.AddCommand("skipped", "The damaged places that a pipeline's sources have passed over");
+  Command command = root.AddCommand("skipped", "The damaged places that a pipeline has skipped");
   auto name = std::make_shared<std::string>();
   command.Add("NAME", name.get(), "The pipeline").Required();
   command.Runs([&socket, name] { return Report("skipped", Skipped(socket, *name)); });

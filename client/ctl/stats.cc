@@ -80,6 +80,16 @@ void PrintStages(const Interval& interval) {
       std::printf("\ntasks of %s were away for %.1f s in all\n", stage.name().c_str(),
                   1e-9 * static_cast<double>(stage.away_ns()));
   }
+  for (int i = 0; i < interval.to.stages_size(); ++i) {
+    const v1::StageStats& stage = interval.to.stages(i);
+    if (!stage.has_python_workers()) continue;
+    const v1::PythonWorkers& python = stage.python_workers();
+    const uint64_t before =
+        i < interval.from.stages_size() ? interval.from.stages(i).python_workers().busy_ns() : 0;
+    const double busy = interval.Share(std::max(python.busy_ns(), before) - before) / 100 /
+                        std::max<double>(python.workers(), 1);
+    std::printf("\n%s: %s\n", stage.name().c_str(), DescribePython(python, busy).c_str());
+  }
   for (const v1::StageStats& stage : interval.to.stages()) {
     if (!stage.has_kept()) continue;
     const v1::KeptStats& kept = stage.kept();

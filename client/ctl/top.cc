@@ -110,6 +110,11 @@ std::string Describe(const v1::PipelineStats& stats) {
     if (stats.stages(i).queue() > 0)
       absl::StrAppendFormat(&out, ", %s wait", Count(stats.stages(i).queue()));
     out += "\n";
+    if (stats.stages(i).has_python_workers())
+      absl::StrAppend(&out, "    ",
+                      DescribePython(stats.stages(i).python_workers(),
+                                     i < now.python_busy_size() ? now.python_busy(i) : 0),
+                      "\n");
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
     absl::StrAppend(&out, "  ", DescribeShared(prefix), "\n");

@@ -38,6 +38,14 @@ struct UpdateArguments {
   bool withdraw = false;
 };
 
+// From where on a change holds (Change in steering.proto).
+std::string FromWhere(const v1::Change& change) {
+  if (!change.has_epoch() || (change.step() > 0 && change.epoch() > 0))
+    return absl::StrCat("step ", change.step());
+  if (change.step() > 0) return absl::StrCat("the first epoch behind step ", change.step() - 1);
+  return absl::StrCat("epoch ", change.epoch());
+}
+
 // The options of the stage's op; null when there is no such stage.
 Message* OptionsOf(const std::string& stage, v1::PipelineSpec* spec) {
   for (v1::Stage& one : *spec->mutable_stage()) {
@@ -155,13 +163,9 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   if (arguments.memory) request.set_memory_bytes(static_cast<int64_t>(*arguments.memory));
   const auto answer = daemon->Update(request);
   if (!answer.ok()) return answer.status();
-  const bool waits = answer->change().has_epoch() && answer->change().step() == 0;
-  std::printf(
-      arguments.withdraw ? "withdrawn: the change of %s from %s %llu on (etag %s)\n"
-                         : "updated %s from %s %llu on (etag %s)\n",
-      arguments.name.c_str(), waits ? "epoch" : "step",
-      static_cast<unsigned long long>(waits ? answer->change().epoch() : answer->change().step()),
-      answer->etag().c_str());
+  std::printf(arguments.withdraw ? "withdrawn: the change of %s from %s on (etag %s)\n"
+                                 : "updated %s from %s on (etag %s)\n",
+              arguments.name.c_str(), FromWhere(answer->change()).c_str(), answer->etag().c_str());
   if (!answer->notice().empty())
     std::fprintf(stderr, "penstock update: %s\n", answer->notice().c_str());
   return absl::OkStatus();
@@ -196,12 +200,12 @@ void AddUpdate(Command root, const std::string& socket) {
            "[STAGE=]GLOB: replaces a source's files from the next epoch on; may be repeated")
       .OneByOne();
   command.AddFlag("--next-epoch", &arguments->at_next_epoch,
-                  "It holds when the epoch that is being made has ended");
+                  "Make the change when the current epoch has ended");
   command.Add("--skip", &arguments->skip, "Steps to leave out").Positive();
   command.Add("--at-step", &arguments->step,
-              "The first step that it holds for; without it the earliest possible");
+              "The first step with the change. Default: the earliest possible step");
   command.AddFlag("--withdraw", &arguments->withdraw,
-                  "The last change is taken back, as long as a step in front of it has not begun");
+                  "Take the last change back, if its first step is still to come");
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("update", Update(socket, *arguments)); });
 }

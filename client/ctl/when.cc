@@ -44,8 +44,8 @@ void AddWhen(Command root, const std::string& socket) {
   SpecArguments::Add(command, &arguments->spec);
   command.Add("--file", &arguments->file, "The data file, or its name without folders").Required();
   command.Add("--offset", &arguments->offset, "Where the record begins in it").Required();
-  command.Add("--from-step", &arguments->from_step, "Where to begin to look");
-  command.Add("--steps", &arguments->steps, "At how many steps to look (a million)");
+  command.Add("--from-step", &arguments->from_step, "The first step to search");
+  command.Add("--steps", &arguments->steps, "How many steps to search (a million)");
   command.Runs([&socket, arguments] { return Report("when", When(socket, *arguments)); });
 }
 

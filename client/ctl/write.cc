@@ -55,10 +55,10 @@ void AddWrite(Command root) {
               "Paths or globs: each file becomes an Example with `name` and `data`");
     input.Add(
         "--jsonl", &options->jsonl,
-        "A file with a JSON object a line: each becomes an Example with its fields; numbers are "
-        "float where some line of the file has a point or an exponent, otherwise int64: write "
-        "1.0 where a feature is to be float. NaN, Infinity and -Infinity are floats, as Python's "
-        "json writes them");
+        "A file with one JSON object on each line: each becomes an Example with its fields. All "
+        "numbers of a field become float if any line of the file has a point or an exponent in "
+        "that field, otherwise int64: write 1.0 if a feature is to be float. NaN, Infinity and "
+        "-Infinity are floats, as Python's json writes them");
   });
   command.Runs([options] { return Run(*options); });
 }

@@ -46,7 +46,7 @@ absl::Status TakeCsvField(absl::string_view record, char delim, bool uses_quotes
   *at = end + 1;
   if (*at != record.size() && record[*at] != delim) {
     return absl::DataLossError(
-        absl::StrCat("expected a delimiter behind the closing quotation mark; one inside of a "
+        absl::StrCat("expected a delimiter after the closing quotation mark; one inside of a "
                      "field is doubled (byte ",
                      *at, " of the record)"));
   }

@@ -185,7 +185,7 @@ Typer::Result Typer::TypeSubscript(const Syntax& syntax) {
   if (absl::Status status = RefusePacked(syntax, *base); !status.ok()) return status;
   if (base->node == nullptr) {
     return ErrorAt(syntax.column,
-                   absl::StrCat("expected a tensor in front of '[', found ", Shown(*base)));
+                   absl::StrCat("expected a tensor before '[', found ", Shown(*base)));
   }
   std::vector<const Node*> of_data;
   const auto picks = ReadPicks(syntax, *base, &of_data);

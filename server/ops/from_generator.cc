@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,7 +75,7 @@ class NumberOrder final : public OrderOp {
     const uint64_t bytes = position.Take();
     if (bytes > IteratorStates::kMaxStateBytes || state.number > next_) {
       return absl::InvalidArgumentError(absl::StrCat("not a cursor: a state of ", bytes,
-                                                     " bytes behind element ", state.number,
+                                                     " bytes after element ", state.number,
                                                      " for element ", next_));
     }
     for (size_t i = 0; i < bytes; i += 7) {
@@ -173,6 +174,11 @@ class IteratorOp final : public AwayWorkOp {
       return;
     }
     pool_.Begin(rows, std::move(end));
+  }
+
+  std::optional<AwayWorkers> workers() const override { return pool_.Workers(); }
+  std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns) const override {
+    return pool_.SpansSince(monotonic_ns);
   }
 
   std::string Describe() const override {

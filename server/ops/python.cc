@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -68,6 +69,7 @@ class PythonOp final : public AwayWorkOp {
         choice_(std::move(choice)),
         name_(options.name),
         workers_(options.workers),
+        chooses_(options.chooses),
         pool_(std::move(function), python::SheetForm(std::move(input)),
               python::SheetForm(std::move(made)), std::move(options)) {}
 
@@ -95,8 +97,14 @@ class PythonOp final : public AwayWorkOp {
     pool_.Begin(rows, std::move(end));
   }
 
+  std::optional<AwayWorkers> workers() const override { return pool_.Workers(); }
+  std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns) const override {
+    return pool_.SpansSince(monotonic_ns);
+  }
+
   std::string Describe() const override {
-    return absl::StrCat("Python function ", name_, " in up to ", workers_, " worker processes\n");
+    return absl::StrCat("Python function ", name_, " in up to ", workers_, " worker processes",
+                        chooses_ ? ", as many as its rows need\n" : "\n");
   }
 
  private:
@@ -109,6 +117,7 @@ class PythonOp final : public AwayWorkOp {
   const Choice choice_;
   const std::string name_;
   const int workers_;
+  const bool chooses_;
   mutable python::Pool pool_;  // locks itself
 };
 
@@ -240,6 +249,7 @@ const OpRegistration<v1::Python> kPython(
                                   .configuration = configuration.dump(
                                       -1, ' ', false, Json::error_handler_t::replace),
                                   .workers = static_cast<int>(workers),
+                                  .chooses = !options.has_workers(),
                                   .timeout_ms = options.timeout_ms(),
                                   .max_rows_per_worker = options.max_rows_per_worker(),
                                   // Nothing but its rows decides what such a function gives.

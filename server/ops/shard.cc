@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -51,7 +52,7 @@ class ShardOp final : public ChainedOrderOp {
   }
 
   absl::Status Restore(Position& position) override {
-    to_leave_out_ = position.Take();
+    to_leave_out_ = std::min(position.Take(), num_shards_ - 1);
     return ChainedOrderOp::Restore(position);
   }
 

@@ -193,7 +193,7 @@ class ShuffleOp final : public ChainedOrderOp {
       }
       const uint64_t target = std::exchange(resume_at_, 0);
       if (target > *length) {
-        status_ = absl::InvalidArgumentError(absl::StrCat("the cursor is behind element ", target,
+        status_ = absl::InvalidArgumentError(absl::StrCat("the cursor is after element ", target,
                                                           " of an input that has ", *length));
         return Pulled::kFailed;
       }
@@ -279,7 +279,7 @@ class ShuffleOp final : public ChainedOrderOp {
   Pulled InputIsShort(Pulled result) {
     if (result != Pulled::kEnd) return result;
     status_ = absl::FailedPreconditionError(absl::StrCat(
-        "the input has ", rebuild_->arrived, " elements, the cursor is behind ", rebuild_->end));
+        "the input has ", rebuild_->arrived, " elements, the cursor is after ", rebuild_->end));
     return Pulled::kFailed;
   }
 
@@ -326,9 +326,9 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
   }
   if (!plan.indexed()) {
     return absl::InvalidArgumentError(
-        "global: expected to stand directly behind a tfrecord of uncompressed files, whose index "
+        "global: expected to stand directly after a tfrecord of uncompressed files, whose index "
         "it "
-        "permutes, or behind load; for other sources give a buffer_size, recompress (penstock "
+        "permutes, or after load; for other sources give a buffer_size, recompress (penstock "
         "write) or move it");
   }
   const IndexedFiles indexed = *plan.indexed();

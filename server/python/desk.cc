@@ -72,7 +72,8 @@ uint8_t* Desk::Map(int file, int tray, uint64_t bytes, bool inputs) {
 
 Progress Desk::progress() const {
   const auto* const words = static_cast<const uint64_t*>(progress_);
-  return {__atomic_load_n(words, __ATOMIC_ACQUIRE), __atomic_load_n(words + 1, __ATOMIC_ACQUIRE)};
+  return {__atomic_load_n(words, __ATOMIC_ACQUIRE), __atomic_load_n(words + 1, __ATOMIC_ACQUIRE),
+          __atomic_load_n(words + 2, __ATOMIC_ACQUIRE)};
 }
 
 }  // namespace penstock::python

@@ -1,5 +1,5 @@
 // What penstockd and a worker process tell each other over their socket, and where memory lies that
-// both have. client/python/penstock/_python_worker.py reads and writes the same.
+// both have. client/python/penstock/_worker reads and writes the same.
 //
 //     inputs    0: the configuration (JSON)   1 << 40: tray 0   2 << 40: tray 1   …
 //     outputs   0: Progress                   1 << 40: tray 0   2 << 40: tray 1   …
@@ -47,7 +47,9 @@ static_assert(sizeof(Message) == 32);
 // Where a worker is: written by it at any time, read by the daemon when it has died or takes long.
 struct Progress {
   uint64_t sheet = 0;
-  uint64_t row = 0;  // its number in the sheet, and 1; 0: none
+  uint64_t row = 0;  // its number in the sheet, and 1; 0: none, and what it does is its own affair
+  uint64_t begun = 0;  // grows where a row begins that may have the number of the one before it
+  bool operator==(const Progress&) const = default;
 };
 
 }  // namespace penstock::python

@@ -51,12 +51,20 @@ Pool::~Pool() {
 
 void Pool::Begin(AwayRows* rows, Completion end) { core_->Begin(rows, std::move(end)); }
 
+AwayWorkers Pool::Workers() const { return core_->Workers(); }
+
+std::vector<AwaySpan> Pool::SpansSince(uint64_t monotonic_ns) const {
+  return core_->SpansSince(monotonic_ns);
+}
+
 PoolCore::PoolCore(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
     : function_(std::move(function)),
       in_(std::move(in)),
       out_(std::move(out)),
       options_(std::move(options)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      count_(options_.workers),
+      wanted_(options_.chooses ? 1 : options_.workers) {}
 
 PoolCore::~PoolCore() = default;
 

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "base/completion.h"
@@ -33,6 +34,8 @@ struct PoolOptions {
   std::string name;           // of the function, in messages
   std::string configuration;  // JSON for the workers
   int workers = 1;
+  // Whether that is the most, of which as many are there as are needed (worker_count.h).
+  bool chooses = false;
   int64_t timeout_ms = 0;           // of one row; 0: none
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
@@ -49,6 +52,10 @@ class Pool {
   ~Pool();
 
   void Begin(AwayRows* rows, Completion end);
+
+  // As AwayWorkOp has them. Of a pool that pipelines share: what all of them had done.
+  AwayWorkers Workers() const;
+  std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns) const;
 
  private:
   const bool outlives_;

@@ -3,6 +3,7 @@
 //     pool.cc         calls: begun, cut into sheets, ended, cancelled
 //     pool_dealing.cc sheets: on which tray, laid there, taken from there
 //     pool_thread.cc  workers: started, heard, replaced
+//     pool_watching.cc  what they have done, how long they take, and how many there are to be
 #pragma once
 
 #include <array>
@@ -20,7 +21,9 @@
 
 #include "base/memory_account.h"
 #include "ring/descriptor.h"
+#include "server/engine/order/away_workers.h"
 #include "server/python/pool.h"
+#include "server/python/worker_count.h"
 #include "server/python/worker_process.h"
 
 namespace penstock::python {
@@ -61,7 +64,7 @@ struct Worker {
   bool is_leaving = false;  // gets no more sheets
   bool is_gone = false;
   uint64_t rows_made = 0;
-  uint64_t idle_until_ns = 0;  // what it has made last was here then
+  uint64_t idle_until_ns = 0;  // what it has made last was here then, or it began to work
   // What it was seen to be at, and since when.
   Progress seen;
   uint64_t seen_ns = 0;
@@ -83,6 +86,9 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   // False where it has closed itself.
   bool Rouse();
   bool is_over();
+
+  AwayWorkers Workers();
+  std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -128,6 +134,19 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
   int WaitMs() const;
 
+  // --- watching: under the mutex ---
+  static bool IsAtWork(const Worker& worker);
+  // What all workers were at rows, together.
+  uint64_t BusyNs(uint64_t now_ns) const;
+  // Looks which row it is at. REQUIRES: a sheet is laid before it.
+  static void Watch(Worker& worker, uint64_t now_ns);
+  // It has made so many rows, or ended, since it was idle.
+  void CountWork(Worker& worker, uint64_t rows);
+  // How many there are to be; has one leave that is not needed.
+  void ChooseWorkers();
+
+  static constexpr size_t kMaxSpans = 8192;
+
   const FunctionFile function_;
   const SheetForm in_;
   const SheetForm out_;
@@ -144,6 +163,13 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   std::vector<std::shared_ptr<Worker>> workers_;
   uint64_t next_sheet_ = 1;
   std::deque<uint64_t> deaths_ns_;  // since a row was made
+  WorkerCount count_;
+  int wanted_;
+  uint64_t rows_made_ = 0;
+  uint64_t busy_ns_ = 0;
+  uint64_t started_ = 0;
+  uint64_t deaths_ = 0;
+  std::deque<AwaySpan> spans_;  // the last ones
   std::string load_error_;
 };
 

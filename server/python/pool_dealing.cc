@@ -115,11 +115,11 @@ void PoolCore::Lay(const std::shared_ptr<Worker>& worker, int number, Lock& lock
 }
 
 void PoolCore::Learn(Worker& worker, uint64_t rows) {
-  const uint64_t now = MonotonicNanos();
-  const uint64_t since = std::exchange(worker.idle_until_ns, now);
+  const uint64_t since = worker.idle_until_ns;
+  CountWork(worker, rows);
   worker.rows_made += rows;
   if (rows == 0) return;
-  const uint64_t found = std::max<uint64_t>((now - since) / rows, 1);
+  const uint64_t found = std::max<uint64_t>((worker.idle_until_ns - since) / rows, 1);
   const uint64_t known = row_ns_.load(std::memory_order_relaxed);
   // One slow row says little of the others.
   row_ns_.store(known == 0 ? found : (7 * known + std::min(found, 8 * known)) / 8,

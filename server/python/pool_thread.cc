@@ -19,6 +19,8 @@ constexpr uint64_t kUnwantedNs = 100'000'000;
 // And one whose row takes too long may say where it is.
 constexpr uint64_t kStackNs = 200'000'000;
 constexpr int kLookMs = 20;
+// What a worker does between rows is its own affair: it loads what draws, and may have no processor meanwhile.
+constexpr uint64_t kBetweenRowsNs = 60'000'000'000;
 // Where the kernel tells no ends.
 constexpr int kNoPidfdMs = 100;
 
@@ -36,6 +38,7 @@ void PoolCore::Run() {
       Lock lock(mutex_);
       if (rest_until_ns_ != 0 && MonotonicNanos() >= rest_until_ns_) is_closed_ = true;
       if (is_closed_) break;
+      ChooseWorkers();
       StartWorkerIfNeeded(&ended);
     }
     Tell(std::exchange(ended, {}));
@@ -59,7 +62,7 @@ void PoolCore::Run() {
 
 void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
   if (waiting_.empty() || !broken_.ok()) return;
-  if (workers_.size() >= static_cast<size_t>(options_.workers)) return;
+  if (workers_.size() >= static_cast<size_t>(wanted_)) return;
   // One after the other: what they import, the next one finds in memory.
   for (const std::shared_ptr<Worker>& worker : workers_)
     if (!worker->is_ready && !worker->is_gone) return;
@@ -72,6 +75,7 @@ void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
   }
   auto worker = std::make_shared<Worker>();
   worker->process = *std::move(process);
+  ++started_;
   workers_.push_back(std::move(worker));
 }
 
@@ -84,10 +88,19 @@ int PoolCore::WaitMs() const {
            (!worker->order.empty() && worker->trays[worker->order.front()].sheet.call->is_over);
   });
   if (has_unwanted || options_.timeout_ms > 0) return kLookMs;
-  if (!has_pidfds) return kNoPidfdMs;
-  if (rest_until_ns_ == 0) return -1;
+  int wait_ms = has_pidfds ? -1 : kNoPidfdMs;
+  const auto at_most = [&wait_ms](uint64_t ns) {
+    const auto ms = static_cast<int>(ns / 1'000'000) + 1;
+    wait_ms = wait_ms < 0 ? ms : std::min(wait_ms, ms);
+  };
+  if (options_.chooses && !waiting_.empty() && wanted_ < options_.workers) {
+    at_most(WorkerCount::kUpNs);
+  } else if (options_.chooses && workers_.size() > 1) {
+    at_most(WorkerCount::kDownNs);
+  }
   const uint64_t now = MonotonicNanos();
-  return now >= rest_until_ns_ ? 0 : static_cast<int>((rest_until_ns_ - now) / 1'000'000) + 1;
+  if (rest_until_ns_ != 0) at_most(rest_until_ns_ - std::min(rest_until_ns_, now));
+  return wait_ms;
 }
 
 void PoolCore::Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {
@@ -175,14 +188,10 @@ void PoolCore::LookAtTimes() {
       if (now - worker->asked_ns >= kStackNs) worker->process->Kill();
       continue;
     }
-    const Progress progress = worker->process->desk().progress();
-    if (progress.sheet != worker->seen.sheet || progress.row != worker->seen.row ||
-        progress.sheet != sheet.number) {
-      worker->seen = progress;
-      worker->seen_ns = now;
-      continue;
-    }
-    if (now - worker->seen_ns >= static_cast<uint64_t>(options_.timeout_ms) * 1'000'000) {
+    Watch(*worker, now);
+    const uint64_t timeout_ns = static_cast<uint64_t>(options_.timeout_ms) * 1'000'000;
+    if (now - worker->seen_ns >=
+        (worker->seen.row > 0 ? timeout_ns : std::max(timeout_ns, kBetweenRowsNs))) {
       worker->asked_ns = now;
       worker->process->AskForStack();
     }
@@ -199,9 +208,11 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
   const std::string how = worker->asked_ns != 0 ? absl::StrCat("took longer than timeout_ms (",
                                                                options_.timeout_ms, ")")
                                                 : absl::StrCat("ended its process (", ending, ")");
+  if (!worker->order.empty()) CountWork(*worker, 0);
   const bool is_ours = worker->is_leaving || worker->unwanted_ns != 0 || !broken_.ok();
   GiveBack(*worker, how, ended);
   if (is_ours) return;
+  ++deaths_;
   deaths_ns_.push_back(now);
   while (now - deaths_ns_.front() > kDeathsNs) deaths_ns_.pop_front();
   if (deaths_ns_.size() <= kMaxDeaths) return;

@@ -103,7 +103,7 @@ void SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (parts_[i].is_fixed) {
       columns[i].row_bytes = parts_[i].row_bytes;
-      columns[i].data = arena->Allocate(rows * parts_[i].row_bytes);
+      if (columns[i].data == nullptr) columns[i].data = arena->Allocate(rows * parts_[i].row_bytes);
       continue;
     }
     auto* const places = arena->AllocateArray<RowBytes>(rows);

@@ -36,7 +36,7 @@ constexpr int kStackSignal = SIGUSR2;
 constexpr char kBootstrap[] =
     "import sys;"
     "exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),"
-    "{'__name__':'penstock._python_worker','__file__':sys.argv[1]})";
+    "{'__name__':'penstock._worker._start','__file__':sys.argv[1]})";
 
 struct SpawnSettings {
   SpawnSettings() {

@@ -13,6 +13,8 @@ PACKAGE = "penstock"
 ALLOWED = {
     # The modules of the folder itself that stand below all others: errors, types, nests, and what C++ and pickles of batches know by name.
     "ground": set(),
+    # The worker processes' own, which load nothing else of the package.
+    "_worker": {"ground"},
     "_spec": {"ground"},
     "_tracing": {"ground", "_spec"},
     "_numpy": {"ground", "_spec", "_tracing"},
@@ -30,7 +32,7 @@ _NAMES = {"audio", "functions", "image", "io", "strings"}
 _SENT = {"penstock._loading._parcel", "penstock._loading._payload"}
 _FACES = {"", "experimental"}
 # For whose sake a framework is imported: nothing of the package imports them, but for penstock.NAME.
-_LOOPS = {"_epochs", "cuda", "jax", "tensorflow", "torch"}
+_LOOPS = {"_epochs", "cuda", "huggingface", "jax", "tensorflow", "torch"}
 
 
 def room(module):

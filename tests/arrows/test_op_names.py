@@ -1,5 +1,6 @@
 """No code outside of an op's own file knows ops by name: what an op is like stands in its registration (server/engine/spec/op_traits.h)."""
 
+import ast
 import pathlib
 import re
 
@@ -61,3 +62,46 @@ def test_only_an_ops_own_file_names_it():
                     complaints.append(f"{name}: {found}")
     assert complaints == []
     assert used == set(EXCEPTIONS), "an exception that no file needs any more"
+
+
+# In Python the modules of _dataset/ hold the ops' methods and what these declare of them (_spec/_stage.py).
+PYTHON_EXCEPTIONS = {
+    ("_dataset/_sources.py", "from_tensors, range, counter, random"): "a declaration",
+    ("_running/_sharing.py", "range { … }"): "a spec of its own",
+    ("_running/_sharing.py", "batch { … }"): "a spec of its own",
+}
+
+
+def names_in_python(source, names, is_of_methods):
+    """What of a module's code goes by the names of ops: lists of nothing else, text of their messages, and, outside of the methods, Stage.op beside a name."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        parts = [part.value for part in getattr(node, "elts", ()) if isinstance(part, ast.Constant)]
+        if isinstance(node, (ast.Set, ast.List, ast.Tuple)) and len(parts) > 1 and len(parts) == len(node.elts) and all(part in names for part in parts):
+            found.append(", ".join(parts))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found += [f"{name} {{ … }}" for name in re.findall(r"(?<![.\w])(\w+) \\?\{ ", node.value) if name in names]
+        if isinstance(node, ast.Compare) and not is_of_methods:
+            sides = [node.left, *node.comparators]
+            if any(isinstance(side, ast.Attribute) and side.attr == "op" for side in sides):
+                found += [f"op beside {side.value}" for side in sides if isinstance(side, ast.Constant) and side.value in names]
+    return found
+
+
+def test_it_finds_what_names_an_op_in_python():
+    names = {name for name, _ in ops_of(ROOT)}
+    for source in ('OPS = {"skip", "take"}', 'if op in ("take", "skip"): pass', r'x = re.compile(r"(shard \{ num_shards: \d+)")', 'stage.op == "ignore_errors"'):
+        assert names_in_python(source, names, False), source
+    for source in ('x = ("skip", 3)', 'x = {"take": _take}', 'f("take", "skip")', '"""Of shard and skip."""', '["map"]', 'stage.op == "python_code"'):
+        assert not names_in_python(source, names, False), source
+
+
+def test_python_knows_ops_by_what_their_methods_declare():
+    names = {name for name, _ in ops_of(ROOT)}
+    package = ROOT / "client/python/penstock"
+    found = set()
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        is_of_methods = name.startswith("_dataset/") and name != "_dataset/_chain.py"
+        found |= {(name, what) for what in names_in_python(path.read_text(), names, is_of_methods)}
+    assert found == set(PYTHON_EXCEPTIONS)

@@ -519,3 +519,30 @@ def test_a_spec_that_is_no_python_stage_is_refused(tmp_path):
         assert old in text
         with pytest.raises(penstock.InvalidArgumentError, match=complaint):
             validate(text.replace(old, new))
+
+
+def in_the_output(number):
+    """Bytes that are put together where they will lie; asked for again, where they were too few; and now and then elsewhere after all."""
+    from penstock import _row
+
+    number = int(number)
+    room = _row.room(100)
+    room[:100] = number
+    size = 100 + number * 50_000
+    larger = _row.room(size)
+    assert (larger[:100] == number).all(), "what stood there stays"
+    larger[100:] = number + 1
+    if number % 4 == 3:
+        return larger.copy()
+    return larger[: size - number]
+
+
+def test_a_row_may_be_made_where_it_lies():
+    """_row.room, by which a batch of penstock.torch.DataLoader is put together without a copy."""
+    output = penstock.TensorSpec((None,), np.uint8)
+    found = list(penstock.Dataset.range(12).map(in_the_output, python=True, output=output, workers=2))
+    for number, row in enumerate(found):
+        size = 100 + number * 50_000 - (0 if number % 4 == 3 else number)
+        expected = np.full(size, number + 1, np.uint8)
+        expected[:100] = number
+        assert np.array_equal(row, expected), number

@@ -147,7 +147,7 @@ NOT_COUNTED = (
 )  # fmt: skip
 COUNTED = (
     "sample_of_one_kind", "sample_by_weights_of_one", "skip_all_of_no_end", "unbatch", "unbatch_of_tuple", "unbatch_and_batch", "rebatch",
-    "rebatch_sizes", "experimental_unbatch",
+    "rebatch_sizes", "experimental_unbatch", "unbatch_in_front_of_an_unlike_row",
 )  # fmt: skip
 
 

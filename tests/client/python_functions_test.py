@@ -1,4 +1,4 @@
-"""Python functions in worker processes, end to end: the same bytes whatever the workers, their deaths and the place of a resume; and what is refused."""
+"""Python functions in worker processes, end to end: the same bytes whatever the workers, their deaths and the place of a resume; and what is refused. Fault 64."""
 
 import hashlib
 import json

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 import time
 import types
 import warnings
@@ -172,11 +173,12 @@ def test_a_state_that_no_cursor_holds_is_not_used(tmp_path, capsys, monkeypatch,
     assert np.array_equal(tail_behind(make, 200), whole[200:])
     assert set(began_at(log)) == {0}
     # The worker says so, once.
-    from penstock import _python_iterator, _row
+    from penstock import _row
+    from penstock._worker import _elements
 
-    monkeypatch.setattr(_python_iterator, "STATE_NS", 0)
+    monkeypatch.setattr(_elements, "STATE_NS", 0)
     row = types.SimpleNamespace(key=1, mixed=_row.mixed, At=_row.At)
-    elements = _python_iterator.Elements("Counter", Counter(log, 300, payload), lambda row: [row], [np.zeros(2)], None, row, None)
+    elements = _elements.Elements("Counter", Counter(log, 300, payload), lambda row: [row], [np.zeros(2)], None, row, None)
     for i in range(20):
         (array,), behind, is_one, state = elements(0, i, 0, b"")
         assert (array[0], behind, is_one, state) == (i, i + 1, True, b"")
@@ -278,6 +280,38 @@ def test_shards_come_in_turns():
         return generated(part, output_signature=INT, args=(2000,), num_shards=2)
 
     assert tail_behind(make, 777) == list(range(777, 2000))
+
+
+TORCH = """
+import sys, types
+
+class WorkerInfo:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+worker = types.ModuleType("torch.utils.data._utils.worker")
+worker.WorkerInfo, worker._worker_info = WorkerInfo, None
+sys.modules[worker.__name__] = worker
+
+def split_by_worker(shard_index, num_shards):
+    info = worker._worker_info
+    yield from range(info.id, 20, info.num_workers)
+
+def asks(position=None):
+    yield worker._worker_info is None
+"""
+
+
+def test_a_shard_is_a_worker_to_who_asks_torch(tmp_path, monkeypatch):
+    (tmp_path / "asks_torch.py").write_text(TORCH)
+    monkeypatch.syspath_prepend(tmp_path)
+    import asks_torch
+
+    monkeypatch.delitem(sys.modules, "torch.utils.data._utils.worker")
+    for count in (1, 3):
+        assert arrays(generated(asks_torch.split_by_worker, output_signature=INT, num_shards=count)) == list(range(20))
+    # And where nothing is divided there is none.
+    assert arrays(generated(asks_torch.asks, output_signature=penstock.TensorSpec((), np.bool_))) == [True]
 
 
 # --- what fails ---------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ ERRORS = [
     (lambda x: x[[0, 1], True], "a subscript by a lone flag"),
     (lambda x: np.compress(x[:, 0, 0, 0] > 0, x, axis=0)[[0, 0], [1, 1]], "along axes of sizes that only the data tells"),
     (lambda x: np.repeat(np.compress(x[:, 0, 0, 0] > 0, x, axis=0), [1, 2], axis=0), "one number of repeats, where the other sizes are known"),
-    (lambda x: x[:, x[0, :] > 0], "a subscript by flags of 3 axes behind others"),
+    (lambda x: x[:, x[0, :] > 0], "a subscript by flags of 3 axes after others"),
 ]
 
 

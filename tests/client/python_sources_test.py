@@ -516,9 +516,8 @@ def test_what_flat_map_and_interleave_refuse():
         numbers.map(lambda x: x + 1).flat_map(penstock.TextLineDataset)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
-def test_the_manuals_example_runs(page):
-    text = (ROOT / page).read_text()
+def test_the_manuals_example_runs():
+    text = (ROOT / "docs/python.md").read_text()
     code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "TFRecordDataset" in block)
     code = re.sub(r'"[^"]*flowers/\*\.tfrecord"', repr(str(ROOT / "tests/golden/flowers.tfrecord")), code)
     code = code.replace(".batch(64,", ".batch(4,")

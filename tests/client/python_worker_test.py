@@ -6,16 +6,18 @@ import os
 import signal
 import socket
 import struct
+import sys
 
 import numpy as np
 import pytest
 
+import penstock
 from penstock._dataset import _python
 
 TRAY = 1 << 40
 MESSAGE = struct.Struct("=IIQQQ")
 WORK, LEAVE, READY, CANNOT_LOAD, MADE, FAILED = 1, 2, 16, 17, 18, 19
-BOOTSTRAP = "import sys;exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),{'__name__':'penstock._python_worker','__file__':sys.argv[1]})"
+BOOTSTRAP = "import sys;exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),{'__name__':'penstock._worker._start','__file__':sys.argv[1]})"
 
 
 class Desk:
@@ -192,3 +194,65 @@ def test_what_cannot_be_loaded_is_told_of():
 
 
 NotThere.__call__ = lambda self, x: x
+
+
+# --- whose time it is ---------------------------------------------------------------------------
+
+
+def words_of(files):
+    """What the process says of where it is: the sheet, the row and 1, and how often a sheet was begun."""
+    return struct.unpack("=QQQ", os.pread(files, 24, 0))
+
+
+class DrawsFromPenstock:
+    """Made in a worker: it draws, and returns at which rows numpy.random was imported since it was loaded: how often, and the last one."""
+
+    def __init__(self, rows=None):
+        self.rows = rows
+
+    def __reduce__(self):
+        return _watching_imports, ()
+
+    def __call__(self, x):
+        penstock.rng().random()
+        return np.array([len(self.rows), *self.rows[-1:]])
+
+
+def _watching_imports():
+    rows = []
+
+    def watch(event, arguments):
+        if event == "exec" and arguments[0].co_filename.endswith(os.path.join("numpy", "random", "__init__.py")):
+            rows.append(words_of(5)[1])
+
+    sys.addaudithook(watch)
+    assert "numpy.random" not in sys.modules, "NumPy imports it at once: this test sees nothing"
+    return DrawsFromPenstock(rows)
+
+
+@pytest.mark.parametrize("seeds", [True, False])
+def test_what_is_imported_for_draws_is_no_rows_time(seeds):
+    with Desk(DrawsFromPenstock(), [("value", "int64", ())], [("value", "int64", (2,))], seeds=seeds) as desk:
+        what, *_, text = desk.hear()
+        if "sees nothing" in text:
+            pytest.skip(text)
+        assert what == READY
+        desk.send(range(2), np.zeros(2, np.int64))
+        assert desk.hear()[0] == MADE
+        # The daemon saw no row meanwhile.
+        assert desk.made(2)[0][-1].tolist() == [1, 0]
+
+
+def test_a_sheet_that_is_done_again_is_told_from_one_that_takes_long():
+    begun = {}
+    for seeds in (True, False):
+        with Desk(draw, [("value", "int64", ())], [("value", "float64", (3,))], seeds=seeds) as desk:
+            desk.hear()
+            for sheet in (1, 2):
+                desk.send([5], np.zeros(1, np.int64))
+                assert desk.hear()[0] == MADE
+                assert words_of(desk.files[1])[:2] == (sheet, 0)
+                begun[seeds, sheet] = words_of(desk.files[1])[2]
+    # Its only row has one number both times.
+    assert begun[True, 1] == begun[False, 1] + 1
+    assert all(begun[seeds, 2] == begun[seeds, 1] + 1 for seeds in (True, False))

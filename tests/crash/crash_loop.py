@@ -32,12 +32,10 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import zlib
 
@@ -586,29 +584,16 @@ def crash_loop(kills, pauses, seed, folder):
             f"{steps} steps for each of {len(STREAMS) + len(OTHERS)} trainers, {divided} divided among 3 workers, "
             f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
     print(text)
-    return seconds, {"kinds": done, "pauses": sum(paused.values()), "changes": len(changes), "steps": steps, "seed": seed}
+    return seconds, {"kinds": done, "pauses": sum(paused.values()), "changes": len(changes), "steps": steps}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--pauses", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
-    parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
+    campaigns.add_options(parser)
     arguments = parser.parse_args()
-    seed = arguments.seed if arguments.seed is not None else struct.unpack("<I", os.urandom(4))[0]
-    print(f"seed {seed}", flush=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-"))
-    try:
-        seconds, found = crash_loop(arguments.kills, arguments.pauses, seed, folder)
-    except BaseException:
-        print(f"failed with seed {seed}; logs in {folder}", flush=True)
-        raise
-    if arguments.campaign:
-        print(campaigns.note("crash", arguments.kills, "kills", seconds, **found))
-    if not arguments.keep:
-        shutil.rmtree(folder)
+    campaigns.run(arguments, "crash", arguments.kills, "kills", lambda seed, folder: crash_loop(arguments.kills, arguments.pauses, seed, folder))
 
 
 if __name__ == "__main__":

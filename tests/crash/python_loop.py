@@ -1,4 +1,5 @@
-"""Kills worker processes of Python functions, their daemons and their trainers at random moments, and compares what the trainers took with what it must be.
+"""Kills worker processes of Python functions, their daemons and their trainers at random moments, and compares what the trainers took with what it must be (fault 64 of
+docs/reliability.md).
 
     python_loop.py --kills 300 [--seed S] [--campaign]
 
@@ -24,12 +25,10 @@ import os
 import pathlib
 import random
 import select
-import shutil
 import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
@@ -222,33 +221,23 @@ def python_loop(kills, seed, folder):
     resumed = sum((folder / "killed" / f"{trainer.name}.err").read_text().count("resumed from the checkpoint") for trainer in trainers)
     print(f"{sum(done.values())} kills in {seconds:.0f} s ({', '.join(f'{n} {what}' for what, n in done.items())}): {sum(steps.values())} steps of "
           f"{len(trainers)} trainers, digest {digest.hexdigest()[:16]} as undisturbed; {resumed} resumes in a running trainer; seed {seed}")
-    return seconds, {"kinds": done, "steps": sum(steps.values()), "seed": seed}
+    return seconds, {"kinds": done, "steps": sum(steps.values())}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kills", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
-    parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
+    campaigns.add_options(parser)
     arguments = parser.parse_args()
-    seed = arguments.seed if arguments.seed is not None else struct.unpack("<I", os.urandom(4))[0]
-    print(f"seed {seed}", flush=True)
-    # Of a short name, as sockets lie there.
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-", dir="/tmp"))
-    # Daemons, and what they leave behind when they are killed.
-    (folder / "tmp").mkdir(0o700)
-    os.environ["TMPDIR"] = str(folder / "tmp")
-    os.environ.setdefault("PENSTOCKD", str(pathlib.Path(os.environ["PENSTOCK_BIN"]) / "penstockd"))
-    try:
-        seconds, found = python_loop(arguments.kills, seed, folder)
-    except BaseException:
-        print(f"failed with seed {seed}; logs in {folder}", flush=True)
-        raise
-    if arguments.campaign:
-        print(campaigns.note("crash of Python workers", arguments.kills, "kills", seconds, **found))
-    if not arguments.keep:
-        shutil.rmtree(folder)
+
+    def loop(seed, folder):
+        # Daemons, and what they leave behind when they are killed.
+        (folder / "tmp").mkdir(0o700)
+        os.environ["TMPDIR"] = str(folder / "tmp")
+        os.environ.setdefault("PENSTOCKD", str(pathlib.Path(os.environ["PENSTOCK_BIN"]) / "penstockd"))
+        return python_loop(arguments.kills, seed, folder)
+
+    campaigns.run(arguments, "crash of Python workers", arguments.kills, "kills", loop)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One element in 10,000 that harms its worker process: what it costs, and that all others are as they were.
+"""One element in 10,000 that harms its worker process: what it costs, and that all others are as they were: fault 64 of docs/reliability.md.
 
     python_poison.py [--elements 10000] [--workers 2] [--most-seconds 2] [--seed S] [--campaign]
 

@@ -288,16 +288,3 @@ def test_a_cache_that_is_not_there(tmp_path, action):
     done = penstock(tmp_path, "cache", action, "nope")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "penstock cache: NOT_FOUND: no such folder: nope\n"
-
-
-def test_the_readmes_spec_of_ones_own_data(tmp_path):
-    readme = (pathlib.Path(__file__).parents[2] / "README.md").read_text()
-    line = re.search(r"a JSON object a line, such as `(.*?)`", readme)[1]
-    (spec,) = re.findall(r'```\n(name: "mine"\n.*?)```', readme, re.S)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "rows.jsonl").write_text(f"{line}\n" * 100)
-    (tmp_path / "mine.textproto").write_text(spec)
-    assert penstock(tmp_path, "write", "data/rows.tfrecord", "--jsonl", "rows.jsonl").returncode == 0
-    done = penstock(tmp_path, "run", "mine.textproto", "--steps", "1")
-    assert done.returncode == 0, done.stderr
-    assert "x float32 (64, 4)" in done.stdout and "y int64 (64,)" in done.stdout

@@ -14,7 +14,7 @@ def test_it_compares_workers_resumes_and_kills(penstock_command, counter):
     lines = done.out.splitlines()
     assert lines[0].split() == "1 worker, undisturbed 30 batches".split()
     assert re.search(r"step 29 .*crc32c=[0-9a-f]{8}", lines[2])
-    assert len([line for line in lines if line.startswith("resumed behind batch")]) == 2
+    assert len([line for line in lines if line.startswith("resumed after batch")]) == 2
     assert len([line for line in lines if line.startswith("killed at batch")]) == 2
     assert all(line.endswith(", the same") for line in lines[3:-1])
     assert re.fullmatch(r"the same bytes in \d+ runs, \d+ batches compared", lines[-1])

@@ -55,16 +55,28 @@ class Served:
         config = folder / "penstockd.textproto"
         config.write_text(f"""attach_only_wait_ms: {wait_ms}
             access_rule {{ uids: {_STRANGER} pipelines: "p" rights: RIGHT_ATTACH rights: RIGHT_READ }}""")
-        self.daemon = Daemon(folder / "run" / "penstock.sock", "--config", str(config), *options)
+        self.socket = str(folder / "run" / "penstock.sock")
+        self.words = [self.socket, "--config", str(config), *options]
+        self.start()
         (folder / "run").chmod(0o755)
-        os.chmod(self.daemon.socket, 0o666)
-        self.socket = self.daemon.socket
         self.owner = Penstock(folder, self.socket)
         self.stranger = Stranger(folder, self.socket, _STRANGER)
         self.processes = []
         spec = folder / "p.textproto"
         spec.write_text('name: "p" stage { range { stop: 1000000000 } } stage { batch { batch_size: 2 } }')
         assert self.owner("create", spec).code == 0
+
+    def start(self):
+        self.daemon = Daemon(*self.words)
+        os.chmod(self.socket, 0o666)
+
+    def restart(self):
+        """Its trainers' processes die with it."""
+        self.daemon.kill()
+        for process in self.processes:
+            process.kill()
+            process.wait()
+        self.start()
 
     def run(self, code, *words, guest):
         command = [*(self.stranger.identity if guest else []), sys.executable, "-W", "ignore", "-c", code, self.socket, *words]
@@ -242,3 +254,31 @@ def test_fault_69_a_group_is_its_users(serve):
     guest = server.enters(mode="split", group="others", takes=1)
     next(server.attach(mode="split", group="others"))
     assert says_next(guest).startswith("DetachedError DETACHED: a user of more rights has taken the group's name")
+
+
+def test_fault_69_a_split_group_stays_its_users_over_the_daemons_death(serve, place):  # noqa: F811
+    server = serve()
+    server.enters(guest=False, mode="split", group="workers", takes=1)
+    server.restart()
+    refused = server.run(GUEST, repr({"mode": "split", "group": "workers", "takes": 0}), guest=True)
+    assert refused.stdout.readline() == "", "a guest takes none of the owner's batches"
+    assert re.search(r"^workers +split +0 ", server.owner("groups", "p").out, re.MULTILINE)
+    again = server.attach(mode="split", group="workers")
+    next(again)
+    assert (again.step, again.redelivered) == (0, True)
+
+
+def test_a_guest_moves_nobody_by_its_cursor(serve, place):  # noqa: F811
+    server = serve()
+    ran = server.owner("run", "p.textproto", "--name", "other", "--steps", 500, "--cursor-out", place / "cursor")
+    assert ran.code == 0, ran
+    cursor = (place / "cursor").read_bytes()
+    guest = server.enters(cursor=cursor, takes=2)
+    loader = server.attach()
+    next(loader)
+    assert loader.step == 0
+    assert says_next(guest) == "next 1\n"
+    guest = server.enters(cursor=cursor, takes=2)
+    changed = server.owner("update", "p", "--skip", 3)
+    assert int(re.search(r"from step (\d+) on", changed.out)[1]) < 100, changed
+    assert "DETACHED: the pipeline was changed in front of its step" in says_next(guest)

@@ -294,7 +294,7 @@ def test_nothing_holds_back_what_rests(at_rest):
     # That it has ended is told once, and not again when it rests.
     wait_for(lambda: "the stream has ended" in remote("top", "short", "--count", "1").out)
     told = [json.loads(line) for line in remote("events", "short", "--json").out.splitlines()]
-    assert [one["text"] for one in told if "ENDED" in one["kind"].upper()] == ["the stream has ended behind step 2 (4 rows)"]
+    assert [one["text"] for one in told if "ENDED" in one["kind"].upper()] == ["the stream has ended after step 2 (4 rows)"]
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="chromium is not installed; ./dev test service installs it")

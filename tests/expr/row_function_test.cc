@@ -373,7 +373,7 @@ TEST_CASE("What needs known sizes, or numbers, is refused") {
       {"y = reshape(text, [2])", "reshape: expected a shape of 1 elements like (), found (2,)"},
       {"y = transpose(\"text\")", "transpose: expected a tensor, found a text"},
       {"y = text[0]", "expected at most 0 indices, found 1 for string ()"},
-      {"y = \"text\"[0]", "expected a tensor in front of '[', found a text"},
+      {"y = \"text\"[0]", "expected a tensor before '[', found a text"},
   };
   for (const auto& c : cases) {
     CAPTURE(c.out);

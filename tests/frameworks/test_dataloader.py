@@ -3,6 +3,7 @@
 docs/dataloader_table.md says which of torch's own tests each of these stands for.
 """
 
+import ast
 import collections
 import functools
 import itertools
@@ -223,6 +224,61 @@ def test_nested_tensors():
         assert tensor.is_nested and torch.equal(tensor[0], torch.arange(float(size)))
     with pytest.raises(RuntimeError, match="not currently supported by the default collate_fn"):
         next(iter(DataLoader(nested, num_workers=1)))
+
+
+class Kinds(Dataset):
+    """Elements of more than 4 KB, whose arrays go into the batch as they come; of `odd` one has another shape, type or structure."""
+
+    def __init__(self, odd=None):
+        self.odd = odd
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        array = np.full((40, 30), index, np.float64)
+        element = {"array": array, "pair": (torch.from_numpy(array[:, ::2].copy()), [array.astype(np.int32), "text"]), "bits": torch.full((5000,), index, dtype=torch.bfloat16)}
+        if index == 7 and self.odd == "shape":
+            element["array"] = array[:-1]
+        if index == 7 and self.odd == "type":
+            element["array"] = array.astype(np.float32)
+        if index == 7 and self.odd == "structure":
+            element["pair"] = element["pair"][0]
+        if index == 7 and self.odd == "strides":
+            element["array"] = np.asfortranarray(array)
+        if index == 5 and self.odd == "first":
+            element["array"] = torch.from_numpy(array)
+        return element
+
+
+@pytest.mark.parametrize("odd", [None, "shape", "type", "structure", "strides", "first"])
+def test_arrays_go_into_the_batch_as_they_come(odd):
+    def taken(kind, **options):
+        """Batches, or the type of what is raised in the place of one."""
+        batches = iter(kind(Kinds(odd), batch_size=5, **options))
+        found = []
+        for _ in range(2):
+            try:
+                found.append(next(batches))
+            except (RuntimeError, TypeError, AttributeError) as error:
+                found.append(type(error))
+        return found
+
+    theirs = taken(torch.utils.data.DataLoader)
+    check_same(taken(DataLoader, num_workers=1), theirs)
+    # An error's row is not as large as the batch would have been.
+    assert (theirs[1] in (RuntimeError, TypeError, AttributeError)) == (odd in ("shape", "structure", "first"))
+
+
+def test_an_iterables_arrays_go_into_the_batch():
+    class Arrays(IterableDataset):
+        def __iter__(self):
+            memory = np.empty((50, 50), np.float32)
+            for index in range(11):
+                memory.fill(index)
+                yield memory.copy(), index
+
+    check_same(list(DataLoader(Arrays(), batch_size=4, num_workers=1)), list(torch.utils.data.DataLoader(Arrays(), batch_size=4)))
 
 
 def test_getitems_takes_whole_batches():
@@ -664,6 +720,107 @@ def test_an_iterable_goes_on():
         other.load_state_dict(first.state_dict())
 
 
+class Counting(IterableDataset):
+    """Goes on by a state, and writes down where it began. `of` has the state: "dataset", "iterator", or "odd" for one that no notation has."""
+
+    def __init__(self, of, file):
+        self.of = of
+        self.file = file
+        self.begin = 0
+
+    def __iter__(self):
+        with open(self.file, "a") as file:
+            file.write(f"{self.begin}\n")
+        counter = Counter(self, self.begin)
+        self.begin = 0
+        return counter if self.of == "iterator" else self.drawn(counter)
+
+    def drawn(self, counter):
+        for number in counter:
+            self.next = number + 1
+            yield number, random.random()
+
+
+class Counter:
+    def __init__(self, dataset, number):
+        self.dataset = dataset
+        self.number = number
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.number == 60:
+            raise StopIteration
+        self.number += 1
+        return self.number - 1
+
+    def state_dict(self):
+        return {"number": self.number}
+
+    def load_state_dict(self, state):
+        self.number = state["number"]
+        with open(self.dataset.file, "a") as file:
+            file.write(f"{self.number}\n")
+
+
+class Stateful(Counting):
+    next = 0
+
+    def state_dict(self):
+        return {"next": torch.tensor(self.next) if self.of == "odd" else self.next, "tuple": (1, {2: b"3"})}
+
+    def load_state_dict(self, state):
+        assert state["tuple"] == (1, {2: b"3"}), "a state comes back as it was"
+        self.begin = int(state["next"])
+
+
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("of", ["dataset", "iterator", "odd"])
+def test_an_iterable_goes_on_by_its_state(of, workers, tmp_path):
+    def loader():
+        kind = Counting if of == "iterator" else Stateful
+        return DataLoader(kind(of, tmp_path / "begun"), num_workers=workers, batch_size=4, generator=generator())
+
+    whole = list(loader())
+    assert len(whole) == 15 * max(1, workers)
+    first = loader()
+    iterator = iter(first)
+    for count in (1, 10):
+        taken = [next(iterator) for _ in range(count - (count == 10))]
+        state = json.loads(json.dumps(first.state_dict()))
+        (tmp_path / "begun").write_text("")
+        second = loader()
+        second.load_state_dict(state)
+        rest = list(second)
+        check_same(rest, whole[count:]) if workers or of == "iterator" else check_same([batch[0] for batch in rest], [batch[0] for batch in whole[count:]])
+        # Some element in the midst, and no worker has begun anew. A fast state may have been left out.
+        begun = sorted(map(int, (tmp_path / "begun").read_text().split()))
+        assert begun[-1] > 0, "it began again from its first element"
+
+
+def test_a_state_of_another_kind_of_loader_is_refused():
+    def begun(dataset, workers):
+        loader = DataLoader(dataset, num_workers=workers, batch_size=None)
+        next(iter(loader))
+        return loader.state_dict()
+
+    class Numbers(IterableDataset):
+        def __iter__(self):
+            return iter(range(9))
+
+    kinds = [(Squares(), 0), (Numbers(), 0), (Numbers(), 1)]
+    states = [begun(*kind) for kind in kinds]
+    for kind in kinds:
+        for other, state in zip(kinds, states):
+            loader = DataLoader(kind[0], num_workers=kind[1], batch_size=None)
+            if other is kind:
+                loader.load_state_dict(state)
+                continue
+            with pytest.raises(penstock.FailedPreconditionError, match="the state is that of .*, and this is a loader over"):
+                loader.load_state_dict(state)
+
+
 # --- states -------------------------------------------------------------------------------------
 
 
@@ -688,7 +845,7 @@ def test_a_state_goes_on_anywhere(order):
         second = loader(then)
         second.load_state_dict(state)
         check_same(taken + list(second), whole)
-        assert torch.equal(torch.get_rng_state(), before) or "generators" not in state or "torch" not in state["generators"]
+        assert torch.equal(torch.get_rng_state(), before) or "torch" not in ast.literal_eval(state["position"])["generators"]
 
 
 def test_epochs_behind_a_state_are_those_that_follow():
@@ -711,6 +868,50 @@ def test_epochs_behind_a_state_are_those_that_follow():
             check_same(list(second), epochs[2])
 
 
+def changed(state, **parts):
+    """A state with other parts of its position."""
+    return {**state, "position": repr({**ast.literal_eval(state["position"]), **parts})}
+
+
+def test_a_state_behind_the_last_batch_is_that_of_the_next_epoch():
+    """A trainer's epoch ends with its last batch; set_epoch() begins the next one then."""
+
+    def loader():
+        return DataLoader(numbers(), batch_size=10, shuffle=True, num_workers=1, generator=generator())
+
+    reference = loader()
+    epochs = [list(reference) for _ in range(3)]
+    first = loader()
+    first.set_epoch(0)
+    batches = iter(first)
+    for _ in range(10):
+        next(batches)
+    state = first.state_dict()
+    second = loader()
+    second.load_state_dict(state)
+    assert list(second) == []
+    check_same(list(second), epochs[1])
+    second = loader()
+    second.load_state_dict(state)
+    second.set_epoch(1)
+    check_same(list(second), epochs[1])
+    # Between two epochs, too, the generator goes on.
+    list(first)
+    second = loader()
+    second.load_state_dict(json.loads(json.dumps(second.state_dict())))
+    check_same(list(second), epochs[0])
+    second = loader()
+    second.load_state_dict(json.loads(json.dumps(reference_at(loader(), 2))))
+    check_same(list(second), epochs[2])
+
+
+def reference_at(loader, epochs):
+    """The state behind so many epochs."""
+    for _ in range(epochs):
+        list(loader)
+    return loader.state_dict()
+
+
 def test_another_sampler_is_refused():
     first = DataLoader(numbers(), batch_size=5, shuffle=True, num_workers=1, generator=generator())
     iterator = iter(first)
@@ -718,10 +919,11 @@ def test_another_sampler_is_refused():
     state = first.state_dict()
     for options in (dict(batch_size=4, shuffle=True, generator=generator()), dict(batch_size=5, sampler=range(50))):
         second = DataLoader(numbers(), num_workers=1, **options)
-        second.load_state_dict({**state, "generators": {}} if "sampler" in options else state)
+        second.load_state_dict(changed(state, generators={}) if "sampler" in options else state)
         with pytest.raises(penstock.FailedPreconditionError, match="the sampler gives other indices"):
             next(iter(second))
-    for wrong in ({}, {"epoch": 1}, [], {**state, "batches": None} and {"penstock_dataloader": 1, "epoch": 0, "batches": 3}):
+    begun = {"penstock_dataloader": 1, "epoch": 0}
+    for wrong in ({}, {"epoch": 1}, [], begun, {**begun, "position": 3}, {**begun, "position": "{'batches': 3}"}):
         with pytest.raises(penstock.InvalidArgumentError, match="expected a state of penstock.torch.DataLoader"):
             second.load_state_dict(wrong)
 
@@ -784,9 +986,9 @@ def test_a_sampler_with_a_state_of_its_own():
 
 def test_states_between_epochs():
     loader = DataLoader(numbers(), batch_size=50, num_workers=1)
-    assert loader.state_dict() == {"penstock_dataloader": 1, "epoch": 0}
+    assert loader.state_dict() == {"penstock_dataloader": 1, "epoch": 0, "position": ""}
     list(loader)
-    assert loader.state_dict() == {"penstock_dataloader": 1, "epoch": 1}
+    assert loader.state_dict() == {"penstock_dataloader": 1, "epoch": 1, "position": ""}
     other = DataLoader(numbers(), batch_size=50)
     other.load_state_dict(loader.state_dict())
     assert len(list(other)) == 2 and other.state_dict()["epoch"] == 2

@@ -92,6 +92,14 @@ def test_bfloat16_strings_and_ragged_tensors():
     assert batch["s"].tolist() == [b"a", b"bc"] and batch["n"].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_sparse_tensors_of_unsigned_numbers(dtype):
+    values = np.array([0, np.iinfo(dtype).max, 7], dtype)
+    (sparse,) = penstock.torch.loader(penstock.Dataset.from_tensors(values).sparse_batch(1, [4]))
+    dense = sparse.to_dense()
+    assert dense.dtype == getattr(torch, dtype) and dense.tolist() == [[0, np.iinfo(dtype).max, 7, 0]]
+
+
 def test_sparse_and_ragged_tensors_stay_torchs():
     rows = np.array([[0, 5, 0], [1, 0, 2]], np.float32)
     dataset = penstock.Dataset.from_tensor_slices(rows).map(lambda x: x.astype(penstock.bfloat16)).sparse_batch(2, [4])

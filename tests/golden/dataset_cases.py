@@ -516,6 +516,8 @@ CASES.update({
     "ignore_errors_behind_buckets": lambda t: _raw(t, *_WORDS)
     .bucket_by_sequence_length(lambda x: t.length_of(x) * 0, [1], [2, 2], no_padding=True)
     .ignore_errors(),
+    "unbatch_behind_ignored_batches": lambda t: _raw(t, *_WORDS).batch(2).ignore_errors().unbatch(),
+    "unbatch_in_front_of_an_unlike_row": lambda t: _raw(t, *_WORDS).batch(2).unbatch().take(2),
     "assert_cardinality": lambda t: number(t, 9).filter(lambda x: x % 2 == 0).apply(t.experimental.assert_cardinality(5)),
     "pad_to_cardinality": lambda t: number(t, 3).map(lambda x: {"x": x}).apply(t.experimental.pad_to_cardinality(5)),
     "experimental_counter": lambda t: t.experimental.Counter(5, 2).take(3),
@@ -563,6 +565,8 @@ MISTAKES = {
     "concatenate, another type": lambda t: number(t, 4).concatenate(number(t, 4).map(lambda x: x / 2)),
     "unbatch of scalars": lambda t: number(t, 4).unbatch(),
     "batch of unlike lists": lambda t: lists(t).batch(2),
+    "unbatch of unlike rows": lambda t: _raw(t, *_WORDS).batch(2).unbatch(),
+    "rebatch of unlike rows": lambda t: _raw(t, *_WORDS).batch(2).rebatch(3),
     "padded_batch, too long": lambda t: lists(t).padded_batch(4, padded_shapes={"label": [], "many": [2]}),
     "padded_batch, another structure": lambda t: lists(t).padded_batch(4, padded_shapes={"label": []}),
     "padded_batch, another type": lambda t: number(t, 4).padded_batch(2, padding_values="x"),

@@ -364,7 +364,7 @@ def csv_cases():
     csv("no number", b"1,2.5,a\n2,3x,b\n", three, expect=one, error='expected a value of float32, found "3x" (field 1, byte 2 of the record)')
     csv("too large a number", b"1,2.5,a\n3000000000,3,b\n", three, expect=one, error='expected a value of int32, found "3000000000"')
     csv("a mark inside", b'1,2.5,a\n2,3,b"c\n', three, expect=one, error="has one inside (byte 5 of the record)")
-    csv("a mark behind a field", b'1,2.5,a\n2,3,"b"c\n', three, expect=one, error="expected a delimiter behind the closing quotation mark")
+    csv("a mark behind a field", b'1,2.5,a\n2,3,"b"c\n', three, expect=one, error="expected a delimiter after the closing quotation mark")
     csv("a mark that is not closed", b'1,2.5,a\n2,3,"b\n', three, expect=one, error="a quotation mark is not closed (byte 4 of the record)")
 
 

@@ -150,8 +150,8 @@ TEST_CASE("A cursor behind more of a block than values leave of it is an error, 
         RunPlan(plan, {.cursor = *CursorMaker(fingerprint).Make(point.step, Position(counters))});
     CHECK(rest.batches.empty());
     CHECK(absl::IsFailedPrecondition(rest.status));
-    CHECK(absl::StrContains(rest.status.message(), absl::StrCat("behind element ", has + 1,
-                                                                " of a block that has ", has)));
+    CHECK(absl::StrContains(rest.status.message(),
+                            absl::StrCat("after element ", has + 1, " of a block that has ", has)));
   }
 }
 

@@ -46,6 +46,33 @@ TEST_CASE("a batch whose rows differ in shape is left out, and the others stay b
         std::vector<int64_t>{6, 8});
 }
 
+TEST_CASE("a batch whose rows differ in shape gives no elements back") {
+  const std::string batches = kRows + " | batch { batch_size: 2 }";
+  const auto numbers = [](const RunResult& result) {
+    std::vector<int64_t> all;
+    for (const Batch& batch : result.batches) {
+      for (uint64_t row = 0; row < batch.info.rows; ++row)
+        all.push_back(reinterpret_cast<const int64_t*>(batch.tensors[0].data())[row]);
+    }
+    return all;
+  };
+  const std::string last = " | map { out: 'n = n' } | batch { batch_size: 1 }";
+  for (const char* const apart : {" | unbatch {}", " | rebatch { batch_size: 1 } | unbatch {}"}) {
+    INFO(apart);
+    const RunResult plain = RunText(Stages(batches + apart + last));
+    CHECK(absl::StrContains(plain.status.message(), "the rows of a batch have different shapes"));
+    CHECK(numbers(plain) == std::vector<int64_t>{0, 1, 2, 3});
+    for (const std::string& text :
+         {batches + apart + " | ignore_errors {}", batches + " | ignore_errors {}" + apart}) {
+      INFO(text);
+      const RunResult left = RunText(Stages(text + last));
+      INFO(left.status.ToString());
+      CHECK(left.status.ok());
+      CHECK(numbers(left) == std::vector<int64_t>{0, 1, 2, 3, 6, 7, 8, 9});
+    }
+  }
+}
+
 TEST_CASE("a cursor of a release that left no batch out is refused where one may be left out") {
   const struct {
     std::string text;
@@ -57,6 +84,8 @@ TEST_CASE("a cursor of a release that left no batch out is refused where one may
       {kRows + " | padded_batch { batch_size: 2 } | ignore_errors {}", 1},
       {kRows + " | batch { batch_size: 1 } | ignore_errors {}", 1},
       {"range { stop: 10 } | batch { batch_size: 2 } | ignore_errors {}", 1},
+      {kRows + " | batch { batch_size: 2 } | unbatch {} | batch { batch_size: 1 }", 2},
+      {"range { stop: 10 } | batch { batch_size: 2 } | unbatch {} | batch { batch_size: 3 }", 1},
   };
   for (const auto& c : cases) {
     INFO(c.text);
@@ -92,6 +121,10 @@ TEST_CASE("pipelines that leave batches out keep the contract of ops") {
           "repeat { count: 2 }",
           "range { stop: 101 } | map { out: 'a = arange(value // 7)' } | batch { batch_size: 4 } | "
           "ignore_errors {} | unbatch {} | ragged_batch { batch_size: 3 }",
+          "range { stop: 101 } | map { out: 'a = arange(value // 7)' } | batch { batch_size: 4 } | "
+          "unbatch {} | ragged_batch { batch_size: 3 } | ignore_errors {} | repeat { count: 2 }",
+          "range { stop: 101 } | map { out: 'a = arange(value // 8)' } | batch { batch_size: 4 } | "
+          "rebatch { batch_size: 2 } | ignore_errors {} | repeat { count: 2 }",
       }) {
     INFO(text);
     Contract contract(Stages(text));

@@ -73,6 +73,25 @@ std::string RowOf(const Column& column, int row) {
   return std::string(reinterpret_cast<const char*>(column.row(row)), column.row_size(row));
 }
 
+TEST_CASE("Where a feature of fixed size has a place, its rows go there and nowhere else") {
+  const SheetForm form(Features());
+  const Rows rows;
+  Arena arena;
+  std::vector<uint8_t> tray(form.Measure(rows.columns, 0, Rows::kRows));
+  form.Lay(rows.columns, 0, Rows::kRows, tray.data());
+  std::vector<int32_t> place(3 * Rows::kRows);
+  std::vector<Column> columns(5);
+  columns[0].data = reinterpret_cast<uint8_t*>(place.data());
+  form.Prepare(Rows::kRows, absl::MakeSpan(columns), &arena);
+  REQUIRE(form.Take(tray.data(), tray.size(), 0, Rows::kRows, Rows::kRows, absl::MakeSpan(columns),
+                    &arena)
+              .ok());
+  CHECK(columns[0].data == reinterpret_cast<uint8_t*>(place.data()));
+  CHECK(columns[0].row_bytes == 12);
+  CHECK(place == rows.numbers);
+  CHECK(columns[1].data != nullptr);
+}
+
 TEST_CASE("What is laid on a tray is what is taken from it, in any parts") {
   const SheetForm form(Features());
   const Rows rows;

@@ -545,7 +545,9 @@ TEST_CASE("fault 39: what was taken with a large share of the ring stays when ot
 TEST_CASE("a split group that is forgotten is forgotten for good") {
   // Counts the groups that a new daemon would bring back.
   struct Log final : SplitLog {
-    void Begin(std::string_view, bool, uint64_t, std::string_view) override { ++groups; }
+    void Begin(std::string_view, bool, const SplitUser&, uint64_t, std::string_view) override {
+      ++groups;
+    }
     void Set(std::string_view, const SplitEntry&) override {}
     void Clear(std::string_view, uint64_t) override {}
     void SetNext(std::string_view, uint64_t, std::string_view) override {}

@@ -362,6 +362,59 @@ TEST_CASE("fault 69: guests leave no more split groups behind than a few") {
   CHECK(writer->Groups().size() <= 8);
 }
 
+TEST_CASE("fault 69: a restored split group is the user's who had it, whoever comes back first") {
+  for (const bool of_guest : {false, true}) {
+    INFO("of a guest " << of_guest);
+    Clocked ring;
+    const uint32_t uid = of_guest ? kGuest : kOwner;
+    SplitState state;
+    state.user = {uid, of_guest};
+    state.entries = {{0, 1, false, ""}};
+    state.next = 1;
+    ring.writer()->RestoreSplit("workers", state);
+    ring.writer()->EndRestore(std::nullopt);
+    ConsumerHandle handle;
+    CHECK(ring.writer()->Attach(Of(kOtherGuest, Split(2)), {}, 1, &handle).code ==
+          Code::kPermissionDenied);
+    REQUIRE(ring.writer()->Groups().size() == 1);
+    CHECK(ring.writer()->Groups()[0].uid == uid);
+    Attached back(ring.writer(), Of(uid, Split(1)));
+    ring.Read();
+    const Lease held = back.Take();
+    CHECK(held.redelivered);
+    // A guest's is waited for ten seconds.
+    ring.Run(9);
+    CHECK((ring.UntilItGoesOn(60) < 2) == of_guest);
+  }
+}
+
+TEST_CASE("a split group whose user is not known is the first one's who comes back") {
+  const auto writer = MakeWriter();
+  SplitState state;
+  state.entries = {{0, 1, false, ""}};
+  state.next = 1;
+  writer->RestoreSplit("workers", state);
+  writer->EndRestore(std::nullopt);
+  Attached back(writer.get(), Of(kGuest, Split(1)));
+  CHECK(writer->Groups()[0].uid == kGuest);
+}
+
+TEST_CASE("fault 69: a split group that a guest has left keeps no ring from its rest") {
+  for (const uint32_t uid : {kOwner, kGuest}) {
+    INFO("user " << uid);
+    const auto writer = MakeWriter();
+    {
+      Attached worker(writer.get(), Of(uid, Split(1)));
+      Produce(writer.get());
+      worker.Take();
+      CHECK_FALSE(writer->IsDeserted());
+      worker.Detach();
+    }
+    CHECK(writer->IsDeserted() == (uid == kGuest));
+    CHECK(writer->Groups().size() == 1);
+  }
+}
+
 TEST_CASE("who skips what it does not take limits nobody") {
   for (const bool holds : {false, true}) {
     INFO("holds " << holds);

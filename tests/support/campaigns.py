@@ -7,8 +7,12 @@ What a campaign is called and counts is its own matter; a commit ends with "+" w
 
 import datetime
 import json
+import os
 import pathlib
+import shutil
+import struct
 import subprocess
+import tempfile
 
 _ROOT = pathlib.Path(__file__).parent.parent.parent
 FILE = _ROOT / "tests" / "campaigns.jsonl"
@@ -34,3 +38,30 @@ def note(campaign, count, unit, seconds, file=FILE, **more):
     with open(file, "a") as lines:
         lines.write(line + "\n")
     return line
+
+
+def add_options(parser):
+    """What run() reads: --seed, --keep and --campaign."""
+    parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--keep", action="store_true", help="keep the folder of logs")
+    parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
+
+
+def run(arguments, campaign, count, unit, loop):
+    """Runs loop(seed, folder), which returns the seconds that it took and what the note says besides; prints the seed, and the folder where it fails.
+
+    Args:
+      loop: its folder is a new one in /tmp, of a short name, as sockets may lie there.
+    """
+    seed = arguments.seed if arguments.seed is not None else struct.unpack("<I", os.urandom(4))[0]
+    print(f"seed {seed}", flush=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-crash-", dir="/tmp"))
+    try:
+        seconds, found = loop(seed, folder)
+    except BaseException:
+        print(f"failed with seed {seed}; logs in {folder}", flush=True)
+        raise
+    if arguments.campaign:
+        print(note(campaign, count, unit, seconds, **found, seed=seed))
+    if not arguments.keep:
+        shutil.rmtree(folder)

@@ -176,7 +176,7 @@ def attach(
     stream: int = 0,
     batch_size: "int | None" = None,
 ) -> Loader:
-    """Attaches to a pipeline of penstockd; iterate over what it returns.
+    """Attaches to a pipeline of penstockd. Iterate over what it returns.
 
     A batch has the structure of the pipeline's element: a dict from names to tensors, a tuple of
     them, a nest of both, or a lone tensor. Its tensors, where the first axis counts rows:
@@ -187,55 +187,58 @@ def attach(
       ragged tensors: RaggedTensor over such arrays, (rows, None, ...).
       sparse tensors: SparseTensor, a tuple of such arrays: indices, values, dense_shape.
 
-    The daemon's memory lives as long as the last array over it, also after the loader is closed.
+    The daemon's memory lives as long as the last array over it, even after the loader is closed.
 
     Args:
       name: the pipeline, as `penstock list` shows it.
       socket: the daemon's; by default $PENSTOCK_SOCKET, else $XDG_RUNTIME_DIR/penstock.sock, else
         /run/penstock/penstock.sock.
-      group: the consumers that together read one stream.
-      timeout: the longest wait for one batch in seconds, after which DeadlineExceededError is
-        raised; None waits for ever. (A daemon that has died is noticed within a second.) attach() itself and load_state_dict() wait
-        for the daemon's answer that long too, at least one second and at most 60, which is what None stands for here.
+      group: the consumers that read one stream together.
+      timeout: the longest wait for one batch, in seconds. After it DeadlineExceededError is raised; None waits for
+        ever. (A daemon that has died is noticed within a second.) attach() itself and load_state_dict() wait as long for
+        the daemon's answer, but at least one second and at most 60; for them None stands for 60.
       mode: how the group shares the stream. "broadcast": each consumer sees every batch; "rank":
         rank r of n sees its rows of every batch, from r * rows // n up to (r + 1) * rows // n;
         "split": each batch goes to one consumer, first come, first served.
-      rank, world_size: of mode "rank".
-      replica, replicas: of mode "rank", several consumers that see the same rows.
-      delivery: of mode "split", what happens to batches whose holder dies: "at_least_once" gives
-        them to another one (Loader.redelivered is true then), "at_most_once" does not. The end waits for what another one holds,
-        unless that one has closed its loader or had the end: what it dies with then goes to who asks or attaches next.
-      cursor: where to begin: of the batch in front (Loader.cursor, state_dict()["cursor"]), as bytes or as their hex text.
-      reconnect: how many seconds to look for a daemon that has gone away, and to go on with the very
-        next batch when it, or its successor, is there; 0 for not at all.
-      slow: of mode "broadcast", what happens when this consumer holds up another one. "block": the
-        other one waits for `lag` seconds, then this one is served from memory of its own; "detach":
-        it gets DetachedError; "skip": it misses batches, which stats()["skipped"] counts. Groups of the other modes are waited for as long as
-        it takes, unless `penstock slow` says otherwise. For a user who may only attach other users wait 10 seconds in all, whatever it asks for: of
-        mode "split", and of "rank" before all ranks have been there, it gets DetachedError then.
-      lag: seconds.
+      rank, world_size: for mode "rank".
+      replica, replicas: for mode "rank": several consumers that see the same rows.
+      delivery: for mode "split": what happens to the batches of a consumer that dies. "at_least_once" gives them to
+        another consumer (Loader.redelivered is then true), "at_most_once" does not. The end of the stream waits for
+        batches that others hold, unless they have closed their loader or had the end. If such a consumer dies with a
+        batch, it goes to the next consumer that asks or attaches.
+      cursor: begins after the batch of this cursor (Loader.cursor, state_dict()["cursor"]); bytes, or their hex text.
+      reconnect: how many seconds to look for a daemon that has gone away. The loader goes on with the very next batch
+        when the daemon, or its successor, is there. 0: does not look.
+      slow: for mode "broadcast": what happens when this consumer holds up another one. "block": the other one waits
+        for `lag` seconds; then this one is served from memory of its own. "detach": it gets DetachedError. "skip": it
+        misses batches; stats()["skipped"] counts them. Others wait for groups of the other modes as long as it takes,
+        unless `penstock slow` says otherwise. Other users wait 10 seconds in all for a user who may only attach, whatever
+        this says; in mode "split", and in mode "rank" before all ranks have been there, it then gets DetachedError.
+      lag: seconds, for slow="block".
       consumer: a name, unique in the group.
-      take_over: takes the place of a consumer of the same name or rank, which gets DetachedError; another user's needs the right to
-        control.
-      cuda: of a pipeline whose ring is on a device (`ring { device: 0 }`), that device
-        (penstock.cuda.open): tensors of fixed size are DeviceArrays in the ring's memory there.
-      stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default one.
-      batch_size: the rows of this consumer's batches; of mode "rank" those of the group's, of which each rank sees its part. What
-        lies in one batch of the pipeline is seen without a copy, rows of several are copied together (stats()["joined"]); others read the
-        pipeline's batches whole or by sizes of their own. Step n begins with row n * batch_size of the stream; len() counts batches of that size, and is not known in mode "split".
+      take_over: takes the place of a consumer of the same name or rank, which gets DetachedError. Taking another
+        user's place needs the right to control.
+      cuda: the device (penstock.cuda.open) of a pipeline with its ring on a device (`ring { device: 0 }`). Tensors of
+        fixed size are then DeviceArrays in the ring's memory there.
+      stream: with `cuda`, the CUDA stream that reads them, as a number; 0 is the legacy default stream.
+      batch_size: the rows of this consumer's batches; in mode "rank" the rows of the group's batches, of which each rank
+        sees its part. Rows that lie in one batch of the pipeline are seen without a copy; rows of several batches are
+        copied together (stats()["joined"]). Others read the pipeline's batches whole, or in sizes of their own. Step n
+        begins with row n * batch_size of the stream. len() counts batches of that size; it is unknown in mode "split".
 
     Returns:
       A Loader, which is its own iterator and a context manager.
 
     Raises:
       UnavailableError: no daemon answers at the socket, or not in time.
-      NotFoundError: it runs no pipeline of that name.
-      PermissionDeniedError: the socket is not yours to use, or the group of ranks or of a split is another user's and you may only attach.
-      FailedPreconditionError: the daemon is of another release, the group of another kind, or the
-        cursor of another stream.
-      InvalidArgumentError: an argument is no such value: a lag below zero, a control character in a name.
+      NotFoundError: the daemon runs no pipeline of that name.
+      PermissionDeniedError: you may not use the socket. Or you may only attach, and the group of ranks or of a split
+        belongs to another user.
+      FailedPreconditionError: the daemon is of another release, the group of another kind, or the cursor of another
+        stream.
+      InvalidArgumentError: an argument has a bad value: a lag below zero, a control character in a name.
       AlreadyExistsError: a consumer of that name or rank is attached.
-      OutOfRangeError: the batch behind the cursor has gone and cannot be had again.
+      OutOfRangeError: the batch after the cursor has gone and cannot be made again.
     """
     if not lag >= 0:
         raise InvalidArgumentError(f"lag is at least 0 seconds, not {lag}")

@@ -138,14 +138,14 @@ class EpochLoader:
         self._epoch = int(epoch)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The position behind the batch given last, exact and a few hundred bytes; for a checkpoint. For one in JSON, which has no bytes:
-        json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text))."""
+        """The position behind the batch given last, exact and a few hundred bytes; for a checkpoint, also of torch.distributed.checkpoint: the keys are always
+        the same. For one in JSON, which has no bytes: json.dumps(state, default=bytes.hex), and load_state_dict(json.loads(text))."""
         if isinstance(self._source, str):
             return dict(self._state)
         loader = self._loader  # which a loop in another thread may be done with meanwhile
         if loader is not None:
             return dict(loader.state_dict(), epoch=self._pass)
-        return dict(self._resume or {"epoch": self._epoch})
+        return dict(self._resume or {"cursor": b"", "step": -1, "seeds": [], "epoch": self._epoch})
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to a position: the next loop begins with the batch behind it, and ends with its epoch.
@@ -172,7 +172,8 @@ class EpochLoader:
             return
         self._next = None
         self._epoch = int(state.get("epoch", self._epoch))
-        self._resume = dict(state) if "cursor" in state else None
+        # Between two epochs it has neither.
+        self._resume = dict(state) if state.get("cursor") or state.get("seeds") else None
         self._loader = None  # a loop that is under way goes on, but is no longer where this stands
 
     def close(self) -> None:

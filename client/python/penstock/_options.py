@@ -6,11 +6,13 @@ from penstock._dtypes import as_dtype
 
 
 class Options:
-    """Accepted wherever tf.data's are, with any attribute: options.threading.private_threadpool_size = 4.
+    """Goes wherever tf.data's Options go, and takes any attribute. These have an effect:
 
-    That one sets the number of worker threads. `options.ring.slot_bytes`, which TensorFlow has not, sets how many bytes of one batch may be of
-    a size that only the data tells, and `options.memory.max_work_bytes` what the pipeline may take for all that it computes and keeps, beside its
-    ring. No other has an effect: order never depends on the machine, and there is nothing to tune.
+    * `options.threading.private_threadpool_size = 4`: the number of worker threads.
+    * `options.ring.slot_bytes = N`, beyond tf.data: how many bytes the tensors of variable size of one batch may take together.
+    * `options.memory.max_work_bytes = N`, beyond tf.data: how many bytes the pipeline may take for what it computes and keeps, beside its ring.
+
+    No other has: order never depends on the machine, and there is nothing to tune.
     """
 
     def __init__(self):
@@ -31,7 +33,7 @@ class Options:
 
     @property
     def slot_bytes(self):
-        """How many bytes of one batch may be of a size that only the data tells, or None for the daemon's default, beyond which a ring grows."""
+        """How many bytes the tensors of variable size of one batch may take. None: the daemon's default; the ring grows beyond it."""
         return self._number("ring", "slot_bytes") or None
 
     @property

@@ -1,7 +1,7 @@
 """Which element a Python function is called for, in a worker process, and the draws that belong to it.
 
-_python_worker.py loads this file alone and sets `key`, of the stage, and `path`, of each element (base/row_identity.h), before it calls the
-function. In any other process there is no element.
+The process (_worker) sets `key`, of the stage, and `path`, of each element (base/row_identity.h), before it calls the function. In
+any other process there is no element.
 """
 
 _MASK = (1 << 64) - 1
@@ -9,8 +9,13 @@ _MASK = (1 << 64) - 1
 key = None
 path = None
 is_fresh = True  # nothing has been drawn for it
+_has_drawn = False  # rng()
+_keys = 0  # that next_key() has given for it
 _generator = None
 _seed = None
+# A function of a number of bytes: memory of the worker's output at the place where the row's only output will lie, an array of uint8. What is returned as a
+# view of its beginning is not copied. It gives the same bytes again when it is asked for more.
+room = None
 
 
 def mixed(key, path):
@@ -78,7 +83,7 @@ def rng():
     Raises:
       RuntimeError: no such function is being called in this process.
     """
-    global is_fresh, _generator, _seed
+    global _has_drawn, _generator, _seed
     if path is None:
         raise RuntimeError("penstock.rng() belongs to an element: it is for functions given to Dataset.map(…, python=True), as they are called")
     if _generator is None:
@@ -88,6 +93,24 @@ def rng():
         _seed = philox_seed(bits, 1)
         _generator = numpy.random.Generator(bits)
     if is_fresh:
-        is_fresh = False
+        _begin()
+    if not _has_drawn:
+        _has_drawn = True
         _seed(mixed(key, path))
     return _generator
+
+
+def next_key():
+    """64 bits for whatever else draws for the element: other ones at each call, which another worker would get, too."""
+    global _keys
+    if is_fresh:
+        _begin()
+    _keys += 1
+    return mixed(mixed(key, path), _keys)
+
+
+def _begin():
+    global is_fresh, _has_drawn, _keys
+    is_fresh = False
+    _has_drawn = False
+    _keys = 0

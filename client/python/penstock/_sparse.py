@@ -46,5 +46,16 @@ class SparseTensor(NamedTuple):
             dense = np.full(self.shape, default_value, self.values.dtype)
         if (self.indices < 0).any():
             raise IndexError("a value stands outside of the dense shape")
-        dense[tuple(self.indices.T)] = self.values
+        if hasattr(dense, "index_put_"):
+            _put(dense, self.indices, self.values)
+        else:
+            dense[tuple(self.indices.T)] = self.values
         return dense
+
+
+def _put(dense, indices, values):
+    """Of torch's tensors, whose unsigned numbers of more than 8 bits cannot be put into places: their bits can."""
+    import torch
+
+    signed = {"torch.uint16": torch.int16, "torch.uint32": torch.int32, "torch.uint64": torch.int64}.get(str(dense.dtype), dense.dtype)
+    dense.view(signed)[tuple(indices.T)] = values.view(signed)

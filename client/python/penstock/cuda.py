@@ -6,7 +6,7 @@
     for batch in penstock.cuda.loader("flowers", ring=True): # a pipeline with `ring { device: 0 }`: no copy at all
         ...
 
-The driver is looked for when a device is opened; without one there is FailedPreconditionError. docs/cuda.md tells the rest.
+Penstock looks for the driver when you open a device; without a driver that is a FailedPreconditionError. docs/cuda.md has the rest.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def loader(source, *, device: int = 0, stream: int = 0, ring: bool = False, shar
     """An iterable of batches whose arrays are DeviceArrays.
 
     Args:
-      source: a penstock.Dataset, whose elements are batches; or the name of a pipeline that penstockd runs.
+      source: a penstock.Dataset of batches; or the name of a pipeline that penstockd runs.
       device: the number of the device.
       stream: the CUDA stream that copies are enqueued in and that reads the arrays, as a number; 0 is the legacy default one.
-      ring: whether to take the batches of a pipeline whose ring is on the device from there.
-      share: of a Dataset, as in penstock.torch.loader.
+      ring: whether to take the batches in place, for a pipeline with its ring on the device.
+      share: for a Dataset, as in penstock.torch.loader.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:

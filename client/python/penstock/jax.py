@@ -62,15 +62,14 @@ def loader(
     """An iterable of batches whose arrays are jax.Arrays.
 
     Args:
-      source: a penstock.Dataset, whose elements are batches (`.batch(n)`); or the name of a pipeline
-        that penstockd runs.
-      device: where arrays go; by default JAX's own.
-      sharding: a jax.sharding.Sharding of the global batch, of which this process has its rows, as
-        jax.make_array_from_process_local_data takes them: those of its rank (`rank` and `world_size`).
-      pinned: to a CUDA device, copies straight from the daemon's memory, which JAX takes over by DLPack, instead of
+      source: a penstock.Dataset of batches (`.batch(n)`); or the name of a pipeline that penstockd runs.
+      device: where arrays go; by default JAX's own device.
+      sharding: a jax.sharding.Sharding of the global batch. This process has the rows of its rank (`rank` and `world_size`), as
+        jax.make_array_from_process_local_data takes them.
+      pinned: copies to a CUDA device straight from the daemon's memory, and hands the copy to JAX by DLPack, instead of
         jax.device_put.
-      ring: the same without a copy, of a pipeline whose ring is on the device (`ring { device: 0 }`).
-      share: of a Dataset, as in penstock.torch.loader.
+      ring: the same without a copy, for a pipeline with its ring on the device (`ring { device: 0 }`).
+      share: for a Dataset, as in penstock.torch.loader.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
@@ -79,7 +78,7 @@ def loader(
       unless jax_enable_x64 is set.
 
     Raises:
-      TypeError: both device and sharding, or options for a Dataset without `share`. The errors of penstock.attach.
+      TypeError: both device and sharding, or options for a Dataset without `share`. Also the errors of penstock.attach.
     """
     options["share"] = share
     if pinned or ring:

@@ -1,4 +1,4 @@
-"""Batches as a tf.data.Dataset: for Keras' model.fit, or for whoever goes on with tf.data's operations.
+"""Batches as a tf.data.Dataset: for Keras' model.fit, and for more operations of tf.data.
 
     model.fit(penstock.tensorflow.dataset(dataset.map(lambda x: (x["image"], x["label"]))), epochs=3)
     model.fit(penstock.tensorflow.dataset("flowers", steps=1000, label="y"))     # a pipeline of a running penstockd, whose elements are dicts
@@ -87,22 +87,22 @@ def dataset(
     Args:
       source: a penstock.Dataset; each iteration is a pass over it. Or the name of a pipeline that
         penstockd runs; an iteration goes on where the one before ended.
-      steps: batches of one iteration: how long an epoch is where a pipeline has no end.
-      label: of elements that are dicts, the feature that becomes the second of a pair (x, y), as model.fit takes them; several give a dict of them.
-        x is what is left: a dict, or the tensor where one alone is.
-      share: of a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, each the rows of its `rank` of
-        `world_size`. An iteration ends with the pass, unless `steps` says how long it is.
+      steps: batches of one iteration: the length of an epoch if a pipeline has no end.
+      label: for elements that are dicts: the feature that becomes the second of a pair (x, y), as model.fit takes them. Several
+        names give a dict of these features. x is the rest: a dict, or the tensor if only one is left.
+      share: for a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, and each gets the rows of
+        its `rank` of `world_size`. An iteration ends with the pass, unless `steps` gives its length.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
-      Elements in the structure of the source, dicts, tuples or lone tensors; strings are tf.string,
-      ragged tensors tf.RaggedTensor, sparse ones tf.SparseTensor. For a pipeline the shapes are those of its first batch, the first
-      axis open; all axes are, of dense tensors, where those of one differ from batch to batch.
+      Elements in the structure of the source: dicts, tuples or lone tensors. Strings are tf.string,
+      ragged tensors tf.RaggedTensor, sparse tensors tf.SparseTensor. A pipeline's shapes are those of its first batch, with an open
+      first axis. If the shapes differ from batch to batch, all axes of dense tensors are open.
 
     Raises:
-      TypeError: options for a Dataset without `share`; `label` of elements that are no dicts. The errors of penstock.attach.
-      ValueError: there is no such feature as `label`.
-      OutOfRangeError: a pipeline that has ended.
+      TypeError: options for a Dataset without `share`; `label` for elements that are no dicts. Also the errors of penstock.attach.
+      ValueError: no feature has the name `label`.
+      OutOfRangeError: the pipeline has ended.
     """
     batches = _batches(source, steps, share, options)
     return batches if label is None else batches.map(_pairs_of(batches.element_spec, label), num_parallel_calls=1, deterministic=True)

@@ -10,8 +10,8 @@
             ...
     checkpoint["data"] = loader.state_dict()                 # and load_state_dict() to go on
 
-Nothing is fetched ahead in this process, so that state_dict() is that of the batch which the loop has: batches wait ready in the
-daemon's memory. Needs the package torch; importing penstock does not.
+Nothing is fetched ahead in this process: batches wait ready in the daemon's memory. So state_dict() belongs to the batch that the loop
+has. Needs the package torch; importing penstock does not.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def __dir__():
 
 
 def as_tensor(array: np.ndarray, copy: bool = False) -> torch.Tensor:
-    """A batch's array as a tensor of the same shape and dtype; bfloat16, which NumPy lacks, too.
+    """A batch's array as a tensor of the same shape and dtype. Also bfloat16, which NumPy lacks.
 
     Args:
-      array: of numbers, any shape; as a Loader gives it, read-only.
+      array: of numbers, any shape; read-only, as a Loader gives it.
       copy: False makes a view of the daemon's memory, which lives as long as the tensor. What an operation
-        in place writes stays in this process: a page that is written is copied, and the next batch that
-        lies there is seen as it is. True copies at once, and the batch is let go of.
+        in place writes stays in this process: a page that is written is copied, and the next batch at
+        that place is seen as it is. True copies at once and releases the batch.
 
     Raises:
       TypeError: the array holds strings.
@@ -139,21 +139,20 @@ def loader(
     """An iterable of batches whose arrays are torch tensors.
 
     Args:
-      source: a penstock.Dataset, whose elements are batches (`.batch(n)`); or the name of a pipeline
-        that penstockd runs.
+      source: a penstock.Dataset of batches (`.batch(n)`); or the name of a pipeline that penstockd runs.
       copy: whether tensors on the CPU are copies; see as_tensor. A loop that keeps more batches than its
         share of the ring's memory gets copies anyhow, with a warning.
-      device: where tensors go, such as "cuda"; by default they stay on the CPU. To a CUDA device they are copied once, straight
+      device: where tensors go, such as "cuda"; by default they stay on the CPU. They are copied to a CUDA device once, straight
         from the daemon's memory, in a stream of the loader's own, beside what torch's streams are doing. The copy is under way
-        when the loop gets them, and torch's current stream waits for it before what the loop gives it next; another stream
-        must be made to wait for that one. stats()["cuda"] tells how.
-      ring: of a CUDA device, whether to take the batches of a pipeline whose ring is there (`ring { device: 0 }`) in place: tensors
-        that share the ring's memory, which may not be written to.
-      share: of a Dataset, the name of a job whose processes on this host take its passes together, of one private daemon
-        (penstock.shared_daemon); with `rank` and `world_size` each has its rows of every batch. All give an equal dataset. A seed
-        that it leaves open is then made of that name, so that all have one order, and the same job begun again has it too; each epoch
-        has another one, and set_epoch changes nothing. What runs stays until the last process of the job ends: a loop is the rest of
-        the epoch in which it is.
+        when the loop gets the tensors. torch's current stream waits for it before the loop's next work; make any other stream
+        wait for that one. stats()["cuda"] tells how they were copied.
+      ring: with a CUDA device: takes the batches of a pipeline with its ring on that device (`ring { device: 0 }`) in place, as
+        tensors that share the ring's memory. Do not write to them.
+      share: for a Dataset: the name of a job. The job's processes on this host take the dataset's passes together, from one private
+        daemon (penstock.shared_daemon); with `rank` and `world_size` each has its rows of every batch. All give an equal dataset.
+        Seeds that it leaves open are made of the job's name, so that all have one order, and the same job begun again has it too.
+        Each epoch has another order, and set_epoch changes nothing. The pipeline stays until the last process of the job ends. A
+        loop is the rest of the epoch in which the pipeline is.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
@@ -163,8 +162,8 @@ def loader(
       tensors are RaggedTensors of torch tensors.
 
     Raises:
-      TypeError: options for a Dataset without `share`, or `share` of a pipeline. The errors of penstock.attach and penstock.shared_daemon.
-      FailedPreconditionError: `ring`, and the pipeline's is not on a device; `share`, and the dataset has large arrays of this process.
+      TypeError: options for a Dataset without `share`, or `share` for a pipeline. Also the errors of penstock.attach and penstock.shared_daemon.
+      FailedPreconditionError: `ring`, and the pipeline's ring is not on a device; or `share`, and the dataset has large arrays of this process.
     """
     options["share"] = share
     if device is not None and torch.device(device).type == "cuda":

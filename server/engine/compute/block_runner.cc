@@ -36,15 +36,18 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
   }
 }
 
+Columns BlockRunner::Places(const Step& step, uint32_t first) const {
+  Columns places(program_->tensors().size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (step.slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
+      places[i].data = step.slot.tensors[i] + first * program_->row_bytes()[i];
+  }
+  return places;
+}
+
 RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
-  const std::vector<BatchTensor>& tensors = program_->tensors();
-  Columns out(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    // The last op writes where the trainer reads.
-    if (step->slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
-      out[i].data = step->slot.tensors[i] + first * program_->row_bytes()[i];
-  }
+  Columns out = Places(*step, first);
   const uint32_t width = program_->width();
   RowStatus status = evaluator_.Evaluate(
       program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
@@ -153,10 +156,13 @@ bool BlockRunner::RunInParts(const BatchProgram& program, Step* step, uint32_t f
     next_ = first;
   }
   const uint32_t width = program.width();
+  const bool are_last = !nodes.empty() && nodes.back() == &program.work();
   while (next_ < first + rows) {
+    // What they make last goes to the batch at once.
+    const Columns places = are_last ? Places(*step, next_) : Columns();
     const uint32_t ready = rows_away_.Begin(
         evaluator_, nodes, {&step->records[size_t{next_} * width], first + rows - next_, width},
-        away, task);
+        away, task, places);
     if (ready == 0) return false;
     if (!RunToFailure(step, next_, ready)) break;
     next_ += ready;

@@ -43,6 +43,8 @@ class BlockRunner {
   void Begin(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
   // Up to the first row that fails, which is noted in the step: false then.
   bool RunToFailure(Step* step, uint32_t first, uint32_t rows);
+  // Columns of the batch's tensors: of those that the last op can write where the trainer reads, with that place for rows from `first` on.
+  Columns Places(const Step& step, uint32_t first) const;
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(Step* step, uint32_t first, uint32_t rows);

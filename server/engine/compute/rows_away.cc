@@ -9,10 +9,11 @@
 namespace penstock {
 namespace {
 
-void AddNodes(const WorkNode& work, std::vector<const WorkNode*>* nodes) {
+void AddNodes(const WorkNode& work, bool all, std::vector<const WorkNode*>* nodes) {
   // The rows of a branch are others than the block's. Behind a source lies what a section has done.
-  if (work.kind == WorkNode::Kind::kBranch || work.kind == WorkNode::Kind::kLoad) return;
-  for (const std::unique_ptr<WorkNode>& input : work.inputs) AddNodes(*input, nodes);
+  if (!all && (work.kind == WorkNode::Kind::kBranch || work.kind == WorkNode::Kind::kLoad)) return;
+  for (const std::unique_ptr<WorkNode>& input : work.inputs)
+    if (input != nullptr) AddNodes(*input, all, nodes);
   if (work.kind == WorkNode::Kind::kWork && work.op->away() != nullptr) nodes->push_back(&work);
 }
 
@@ -28,12 +29,19 @@ Column RowsFrom(const Column& column, uint32_t row, const Feature& feature) {
 
 std::vector<const WorkNode*> RowsAway::NodesOf(const WorkNode& work) {
   std::vector<const WorkNode*> nodes;
-  AddNodes(work, &nodes);
+  AddNodes(work, /*all=*/false, &nodes);
+  return nodes;
+}
+
+std::vector<const WorkNode*> RowsAway::AllNodesOf(const WorkNode& work) {
+  std::vector<const WorkNode*> nodes;
+  AddNodes(work, /*all=*/true, &nodes);
   return nodes;
 }
 
 uint32_t RowsAway::Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* const> nodes,
-                         RowReferences rows, AwayTasks& away, AwayTask* task) {
+                         RowReferences rows, AwayTasks& away, AwayTask* task,
+                         absl::Span<const Column> places) {
   for (const WorkNode* const node : nodes) {
     uint32_t skipped = 0;
     if (const Made* const made = Find(*node, rows, &skipped)) {
@@ -56,7 +64,11 @@ uint32_t RowsAway::Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* con
     if (node->op->draws()) evaluator.AddIdentities(*node->inputs[0], rows, &call.in);
     call.node = node;
     call.rows = rows;
-    call.out.assign(node->output.size(), Column());
+    if (node == nodes.back() && !places.empty()) {
+      call.out.assign(places.begin(), places.end());
+    } else {
+      call.out.assign(node->output.size(), Column());
+    }
     call.call = {.rows = static_cast<int>(rows.rows),
                  .in = call.in,
                  .out = absl::MakeSpan(call.out),

@@ -30,12 +30,16 @@ class RowsAway {
   // The nodes of this work that a block can leave at, those that are needed first in front. Empty
   // for work that is the workers' alone.
   static std::vector<const WorkNode*> NodesOf(const WorkNode& work);
+  // The same, and those of sections in front of it and of branches: whose work it is, wherever it is waited for.
+  static std::vector<const WorkNode*> AllNodesOf(const WorkNode& work);
 
   // Begins what is missing for these rows: 0, and nothing here is the caller's until `task` is
   // back. Else how many of them, from the first one on, are to be evaluated next: they have all
-  // that they need, or the last one of them fails.
+  // that they need, or the last one of them fails. `places`: of the last node's features, where
+  // that is the whole work; a column whose data is set says where these rows are to lie in the end.
   uint32_t Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* const> nodes,
-                 RowReferences rows, AwayTasks& away, AwayTask* task);
+                 RowReferences rows, AwayTasks& away, AwayTask* task,
+                 absl::Span<const Column> places = {});
   // To be called where `task` comes back.
   void Ended(absl::Status status);
 

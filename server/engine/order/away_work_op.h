@@ -10,12 +10,15 @@
 //           have room for.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "base/arena.h"
 #include "base/column.h"
 #include "base/completion.h"
+#include "server/engine/order/away_workers.h"
 #include "server/engine/order/work_op.h"
 
 namespace penstock {
@@ -25,7 +28,8 @@ struct AwayRows {
   int rows = 0;
   absl::Span<const Column> in;  // as WorkOp::Run() has them
   // To be set, each to memory of `arena`, or to what lives until the block is done; none is a view
-  // of `in`.
+  // of `in`. Where `out[i].data` is set, that is the feature's place in the batch: it may be left
+  // there, dense, and is copied no more then.
   absl::Span<Column> out;
   Arena* arena = nullptr;
   // To be set where a row fails: the lowest one. The rows in front of it are made.
@@ -45,6 +49,10 @@ class AwayWorkOp : public WorkOp {
   virtual const char* doing() const = 0;
   // And where, such as the function's name.
   virtual std::string place() const = 0;
+
+  // Who computes them, where these are processes that are the op's; and what they did since then.
+  virtual std::optional<AwayWorkers> workers() const { return std::nullopt; }
+  virtual std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns) const { return {}; }
 
   // The same, waited for.
   RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,

@@ -139,7 +139,7 @@ class ElementTurnsOp final : public OrderOp {
       // An input that is shorter than the cursor said would be one of other files.
       if (result == Pulled::kEnd) {
         return Fail(
-            absl::FailedPreconditionError("the cursor is behind more elements than there are"));
+            absl::FailedPreconditionError("the cursor is after more elements than there are"));
       }
       if (result != Pulled::kSome) return result;
     }

@@ -82,6 +82,19 @@ absl::Status CheckHasPass(const Plan& plan, uint64_t pass) {
       absl::StrCat("no epoch ", pass, " follows: the new repeat has the count ", **passes));
 }
 
+absl::Status CheckHasPassesOf(const Plan& from, const Plan& to) {
+  const absl::StatusOr<std::optional<uint64_t>> before = PassesOf(from);
+  if (!before.ok()) return before.status();
+  const absl::StatusOr<std::optional<uint64_t>> passes = PassesOf(to);
+  if (!passes.ok()) return passes.status();
+  if (!*passes || (*before && **before <= **passes)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the new repeat has the count ", **passes, ", the present one ",
+      *before ? absl::StrCat(**before) : "no end",
+      ": whether there is an epoch for the change is not known yet; give it as many, or ask again "
+      "when the steps that may have been taken already have been made again"));
+}
+
 absl::Status CheckPassChange(const Plan& first, const Plan& from, const Plan& to) {
   for (const Plan* plan : {&from, &to}) {
     if (const auto passes = PassesOf(*plan); !passes.ok()) return passes.status();

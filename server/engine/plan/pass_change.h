@@ -23,6 +23,8 @@ absl::StatusOr<std::optional<uint64_t>> PassesOf(const Plan& plan);
 absl::Status CheckPassChange(const Plan& first, const Plan& from, const Plan& to);
 // FailedPrecondition where the plan makes fewer passes.
 absl::Status CheckHasPass(const Plan& plan, uint64_t pass);
+// FailedPrecondition where `to` makes fewer passes than `from`, so that it may lack one that `from` comes to.
+absl::Status CheckHasPassesOf(const Plan& from, const Plan& to);
 
 // All stages of the plan, sources with their files one by one instead of globs, so that they are the same ones in another run.
 google::protobuf::RepeatedPtrField<v1::Stage> StagesWithFiles(const Plan& plan);

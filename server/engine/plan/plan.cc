@@ -152,7 +152,7 @@ std::string PlanImpl::DescribeCursor() const {
     case CursorClass::kReplayOrder:
       break;
   }
-  return "replay order: about 100 bytes; what waits in buffers, or lies behind compressed bytes, "
+  return "replay order: about 100 bytes; what waits in buffers, or lies after compressed bytes, "
          "is "
          "read again, and no record is parsed for it";
 }

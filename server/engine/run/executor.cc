@@ -1,5 +1,6 @@
 #include "server/engine/run/executor.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "base/tick_clock.h"
 #include "server/engine/compute/rows_away.h"
 #include "server/engine/keep/kept_gauge.h"
+#include "server/engine/order/away_work_op.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
@@ -58,6 +60,7 @@ class ExecutorImpl final : public SteppedExecutor {
                    options),
         blocks_(store_, files_),
         away_nodes_(RowsAway::NodesOf(plan_->work())),
+        all_away_nodes_(RowsAway::AllNodesOf(plan_->work())),
         site_{*plan_,  sink_,       files_, store_,     reads_, sections_,      errands_, away_,
               blocks_, away_nodes_, steps_, assembler_, work_,  worker_gauges_, trace_},
         threads_(
@@ -109,6 +112,8 @@ class ExecutorImpl final : public SteppedExecutor {
   void SetLimit(uint64_t step) override {
     steps_.SetLimit(step);
     steps_.Commit();
+    // Behind a limit that was lifted there is more to do.
+    work_.NotifyAll();
   }
   void SetPassLimit(uint64_t pass) override { assembler_.SetPassLimit(pass); }
   uint64_t pass() const override { return assembler_.pass(); }
@@ -124,8 +129,12 @@ class ExecutorImpl final : public SteppedExecutor {
   int max_workers() const override { return threads_.max_number(); }
   void SetReadAhead(const std::map<std::string, int64_t>& bytes) override;
 
-  bool StartTrace() override { return trace_.Begin(); }
-  WorkSpans StopTrace() override { return trace_.End(worker_gauges_.scale()); }
+  bool StartTrace() override {
+    if (!trace_.Begin()) return false;
+    trace_begin_ns_.store(MonotonicNanos(), std::memory_order_relaxed);
+    return true;
+  }
+  WorkSpans StopTrace() override;
   ExecutorStats Snapshot() const override;
   std::vector<WorkerPulse> Pulses() const override {
     return worker_gauges_.Pulses(threads_.number());
@@ -161,12 +170,14 @@ class ExecutorImpl final : public SteppedExecutor {
   WorkerPlacement placement_;
   WorkerGauges worker_gauges_;
   WorkTrace trace_;
+  std::atomic<uint64_t> trace_begin_ns_{0};
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> looked_at_ns_{0};  // for hung reads, last
   StepTable steps_;
   StepAssembler assembler_;
   AwayBlocks blocks_;
   const std::vector<const WorkNode*> away_nodes_;
+  const std::vector<const WorkNode*> all_away_nodes_;  // with those of sections
   WorkSite site_;
   WorkerThreads threads_;
 
@@ -222,9 +233,26 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.bytes.load(std::memory_order_relaxed),
                 kept.hits.load(std::memory_order_relaxed)};
   }
+  for (const WorkNode* const node : all_away_nodes_)
+    stats.stages[node->stages.back()].away_workers = node->op->away()->workers();
   stats.records = stats.stages[0].elements;
   if (sharing_ != nullptr) stats.shared = sharing_->Stats();
   return stats;
+}
+
+WorkSpans ExecutorImpl::StopTrace() {
+  WorkSpans ended = trace_.End(worker_gauges_.scale());
+  const uint64_t begin_ns = trace_begin_ns_.load(std::memory_order_relaxed);
+  for (const WorkNode* const node : all_away_nodes_) {
+    for (const AwaySpan& span : node->op->away()->SpansSince(begin_ns)) {
+      ended.spans.push_back({.begin = span.begin_ns - std::min(span.begin_ns, begin_ns),
+                             .end = span.end_ns - begin_ns,
+                             .detail = static_cast<uint64_t>(node->stages.back()),
+                             .worker = span.process,
+                             .kind = WorkKind::kAway});
+    }
+  }
+  return ended;
 }
 
 void ExecutorImpl::BeginSteps() {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "server/engine/order/away_workers.h"
 #include "server/engine/share/shared_stats.h"
 #include "server/engine/tasks/calls_under_way.h"
 
@@ -32,6 +33,7 @@ struct StageStats {
   uint64_t read_ns = 0;
   int64_t read_ahead = 0;
   KeptStats kept;
+  std::optional<AwayWorkers> away_workers;  // of who computes its rows, where these are its own
 };
 
 struct ExecutorStats {

@@ -85,8 +85,10 @@ class StepTable {
   // Nothing is published any more, and nobody called back.
   void Close();
 
-  // As Executor::SetLimit() has it.
+  // As Executor::SetLimit() has it. A limit that was reached, and told, may be lifted: it goes on to the next one.
   void SetLimit(uint64_t step) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (step != limit_.load(std::memory_order_relaxed)) limit_told_ = false;
     limit_.store(step, std::memory_order_release);  // SYNC stream-limit
   }
   uint64_t limit() const {

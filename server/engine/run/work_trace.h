@@ -29,6 +29,7 @@ enum class WorkKind : uint8_t {
   kStage,        // inside of a block: the stage's index
   kWaitForSlot,  // nothing
   kSleep,        // nothing
+  kAway,  // rows that a process of the op's own computed (AwaySpan): the stage's index; `worker` is the process
 };
 
 struct WorkSpan {

@@ -301,7 +301,7 @@ bool SectionOp::WithinLimits(bool at_end) {
 
 Pulled SectionOp::FailBehindBlock() {
   return Fail(absl::FailedPreconditionError(
-      absl::StrCat("the cursor is behind element ", resume_at_, " of a block that has ", before_)));
+      absl::StrCat("the cursor is after element ", resume_at_, " of a block that has ", before_)));
 }
 
 Pulled SectionOp::Fail(absl::Status status) {

@@ -36,8 +36,7 @@ absl::Status CheckExchanged(const Feature& feature, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(
       what, " \"", feature.name, "\": expected numbers, flags or strings in a dense tensor, found ",
       TypeToString(type),
-      is_plain ? "; cast it to float32"
-               : "; a map in front of it may make it dense, or leave it out"));
+      is_plain ? "; cast it to float32" : "; a map before it may make it dense, or leave it out"));
 }
 
 absl::StatusOr<Signature> ReadDeclaredOutputs(const DeclaredOutputs& declared, bool counted) {

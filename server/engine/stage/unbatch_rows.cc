@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/row_shape.h"
+#include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/padding_options.h"
 
 namespace penstock {
@@ -225,11 +227,24 @@ bool HasRows(const Feature& feature) {
   return !feature.type.shape.empty() && feature.type.form == RowForm::kPlain;
 }
 
+// Whether batches that the dataset is of may fail by the shapes of their rows, which only the data tells.
+bool RowsMayDiffer(const PlanBuilder& plan) {
+  if (plan.batch_form().kind != BatchForm::Kind::kPlain) return false;
+  bool told_by_data = false;
+  for (const Feature& feature : plan.signature()) {
+    if (feature.type.form != RowForm::kPlain) return false;
+    told_by_data |= HasUnknownAxes(feature.type.shape);
+  }
+  return told_by_data;
+}
+
 }  // namespace
 
 absl::Status AddUnbatch(PlanBuilder& plan) {
-  // Padding is no element's own: such batches are made first.
-  if (plan.batched() && !plan.PadsRows()) {
+  // Padding is no element's own, and rows that make no batch give none back: such batches are made first.
+  const bool may_fail = plan.batched() && RowsMayDiffer(plan);
+  if (may_fail) plan.RaiseMeaning({2, "a batch whose rows differ in shape gives no elements"});
+  if (plan.batched() && !plan.PadsRows() && !may_fail) {
     plan.AddOrder([full_rows = plan.full_batch_rows()](FrontContext& context, OrderInputs inputs) {
       return std::make_unique<UnjoinOp>(context, std::move(inputs[0]), full_rows);
     });

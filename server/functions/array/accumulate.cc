@@ -156,7 +156,7 @@ const RowFunctionRegistration kMaximum({
            "x: numbers with one axis at least; the result has its type.\n"
            "axis: a negative constant, -1 is the last axis.\n"
            "\n"
-           "Behind a NaN all are NaN, as in NumPy.",
+           "After a NaN all are NaN, as in NumPy.",
     .bind = Bind<Greater>,
 });
 
@@ -168,7 +168,7 @@ const RowFunctionRegistration kMinimum({
            "x: numbers with one axis at least; the result has its type.\n"
            "axis: a negative constant, -1 is the last axis.\n"
            "\n"
-           "Behind a NaN all are NaN, as in NumPy.",
+           "After a NaN all are NaN, as in NumPy.",
     .bind = Bind<Less>,
 });
 

@@ -77,7 +77,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   bound.type = {DType::kInt64, {kUnknownSize}};
   if (bounds.all_constant()) {
     bound.type.shape[0] = Count(*bounds.constant(0), *bounds.constant(1), *bounds.constant(2));
-    if (bound.type.shape[0] == 0) return WrongArgument("stop", "a constant behind start");
+    if (bound.type.shape[0] == 0) return WrongArgument("stop", "a constant after start");
   }
   for (const int position : bounds.positions()) bound.tensor_arguments.push_back(places[position]);
   // As many as the data tells behind `batch` are one tensor.
@@ -89,7 +89,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 const RowFunctionRegistration kRegistration({
     .name = "arange",
     .signature = "arange(start, stop=None, step=1)",
-    .doc = "The integers from start on in front of stop, step apart, as numpy.arange and tf.range "
+    .doc = "The integers from start to before stop, step apart, as numpy.arange and tf.range "
            "give them: int64. arange(shape(tokens)[0]) are the places of a list whose length only "
            "the data tells.\n"
            "\n"

@@ -178,7 +178,7 @@ const RowFunctionRegistration kRegistration({
            "makes the result's size known.\n"
            "weights: numbers of x's shape, which are added up in float64 in the place of ones.\n"
            "axis: -1, along the last axis, (..., maxlength), with as large a minlength; left out, "
-           "all values of an element are counted, behind `batch` all of the batch.",
+           "all values of an element are counted, after `batch` all of the batch.",
     .bind = Bind,
 });
 

@@ -244,7 +244,7 @@ absl::StatusOr<BoundRowFunction> BindStack(absl::Span<const Argument> arguments)
 const RowFunctionRegistration kConcat({
     .name = "concat",
     .signature = "concat(a, b, c=None, d=None, axis=-1)",
-    .doc = "Two to four tensors one behind another along an axis (numpy.concatenate).\n"
+    .doc = "Two to four tensors one after another along an axis (numpy.concatenate).\n"
            "\n"
            "a, b, c, d: numbers, flags or strings of one dtype, whose sizes are the same but for "
            "the axis.\n"

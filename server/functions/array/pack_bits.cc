@@ -64,7 +64,7 @@ const RowFunctionRegistration kRegistration({
            "each byte first (numpy.packbits along the last axis): (…, n) becomes (…, (n + 7) // 8) "
            "of uint8.\n"
            "\n"
-           "x: uint8 or bool. Bits behind the last value are 0.",
+           "x: uint8 or bool. Bits after the last value are 0.",
     .bind = Bind,
 });
 

@@ -253,7 +253,7 @@ const RowFunctionRegistration kRegistration({
         "A tensor with a margin around it (numpy.pad).\n"
         "\n"
         "x: numbers or flags of one axis at least.\n"
-        "pad_width: how many elements stand before and behind each axis: [[before, after], ...], "
+        "pad_width: how many elements stand before and after each axis: [[before, after], ...], "
         "[before, after] for all axes, or one number; constants, or integers of the data, of which "
         "the result's sizes come then.\n"
         "mode: \"constant\"; \"edge\", the nearest element; \"reflect\" and \"symmetric\", the "

@@ -374,7 +374,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
 
 #define PENSTOCK_AXIS_MANUAL                                                                       \
   "axis: a negative constant, -1 is the last axis; left out, all values of an element are taken, " \
-  "behind `batch` all of the batch."                                                               \
+  "after `batch` all of the batch."                                                                \
   "\nkeepdims: whether the axis stays with a size of one, a constant.\n"
 
 const RowFunctionRegistration kSum({

@@ -250,7 +250,7 @@ const ViewRegistration kReshape({
     "reshape",
     "reshape(x, shape)",
     "The same elements in C order under another shape, a list of integers; one of them may be -1. "
-    "Behind batch the first is -1. Where only the data tells how many elements there are, another "
+    "After batch the first is -1. Where only the data tells how many elements there are, another "
     "number than the shape's is an error of "
     "the record. The list may be of the data: reshape(x, stack(height, width, 3)).",
     BindReshape,
@@ -261,7 +261,7 @@ const ViewRegistration kEnsureShape({
     "ensure_shape",
     "ensure_shape(x, shape)",
     "The same tensor, whose shape is known from here on (tf.ensure_shape): a list of integers, -1 "
-    "for any size. Behind batch the first "
+    "for any size. After batch the first "
     "is -1. A tensor of another shape is an error of its record, or of the spec where its sizes "
     "are known.",
     BindEnsureShape,

@@ -99,7 +99,7 @@ const RowFunctionRegistration kRegistration({
     .name = "searchsorted",
     .signature = "searchsorted(a, v, side=\"left\")",
     .doc = "Between which of sorted numbers each value lies (numpy.searchsorted, tf.searchsorted): "
-           "how many of them stand in front of it, int64 "
+           "how many of them stand before it, int64 "
            "of the shape of v. Boundaries make buckets of numbers so.\n"
            "\n"
            "a: numbers in rising order, of one axis: a constant, or a tensor of the element, whose "
@@ -107,7 +107,7 @@ const RowFunctionRegistration kRegistration({
            "v: numbers of any shape.\n"
            "side: \"left\" counts those below the value, \"right\" those that equal it too.\n"
            "\n"
-           "NaN stands behind all numbers. Behind batch a is a constant, or a whole batch.",
+           "NaN stands after all numbers. After batch a is a constant, or a whole batch.",
     .bind = Bind,
 });
 

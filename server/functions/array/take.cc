@@ -191,7 +191,7 @@ const RowFunctionRegistration kRegistration({
            "mode: what becomes of an index that is outside: \"raise\", an error of its record; "
            "\"wrap\" and \"clip\" as NumPy's.\n"
            "\n"
-           "Behind batch x is a constant, or a whole batch whose rows are named.",
+           "After batch x is a constant, or a whole batch whose rows are named.",
     .bind = Bind,
 });
 

@@ -13,7 +13,7 @@ absl::StatusOr<std::vector<size_t>> ReadOrder(absl::Span<const Argument> argumen
   const size_t axes = arguments[0].type.shape.size();
   std::vector<size_t> order;
   if (!arguments[1].given) {
-    if (batched) return absl::InvalidArgumentError("behind batch expected axes that begin with 0");
+    if (batched) return absl::InvalidArgumentError("after batch expected axes that begin with 0");
     for (size_t i = axes; i-- > 0;) order.push_back(i);
     return order;
   }

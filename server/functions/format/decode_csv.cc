@@ -152,7 +152,7 @@ const RowFunctionRegistration kDecodeCsv({
            "use_quote_delim: whether quotation marks may enclose a field, a constant.\n"
            "na_value: a text that counts as an empty field, a constant.\n"
            "\n"
-           "Of the shape of record. Line ends in front of a field are passed over; inside of one "
+           "Of the shape of record. Line ends before a field are passed over; inside of one "
            "they stand in quotation marks alone. What cannot be read is an error of its record.",
     .bind = Bind,
 });

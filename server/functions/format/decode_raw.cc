@@ -91,7 +91,7 @@ const RowFunctionRegistration kDecodeRaw({
         "ones filled "
         "up with zeros.\n"
         "\n"
-        "Shape (n,) behind that of input_bytes; n is known where fixed_length is given. Otherwise "
+        "Shape (n,) after that of input_bytes; n is known where fixed_length is given. Otherwise "
         "strings of one tensor have one length, and a length that is no multiple of "
         "the type's is an "
         "error of its record.",

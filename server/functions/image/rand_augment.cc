@@ -32,7 +32,7 @@ const RowFunctionRegistration kRegistration({
     .name = "rand_augment",
     .signature = "rand_augment(image, num_ops=2, magnitude=9, num_magnitude_bins=31, "
                  "method=\"nearest\", fill=0, seed=None)",
-    .doc = "Some operations, drawn from 14, one behind the other: RandAugment (arXiv 1909.13719) "
+    .doc = "Some operations, drawn from 14, one after the other: RandAugment (arXiv 1909.13719) "
            "as torchvision does it to Pillow's images.\n"
            "\n"
            "image: uint8 of shape (height, width, channels), of one or three channels; the result "

@@ -365,7 +365,7 @@ const RowFunctionRegistration kRegistration({
         "tf.signal.rfft): (..., n // 2 + 1, 2), real and imaginary parts.\n"
         "\n"
         "x: numbers of shape (..., size); of float32 the result is float32, else float64.\n"
-        "n: of how many values, a constant: the first ones, or zeros behind all; left out, the "
+        "n: of how many values, a constant: the first ones, or zeros after all; left out, the "
         "size of the axis. Products of small primes are fastest.\n"
         "\n"
         "Computed in float64, so for float32 nearer to the truth than TensorFlow's and NumPy's. "

@@ -189,7 +189,7 @@ absl::StatusOr<BoundRowFunction> BindCutmix(absl::Span<const Argument> arguments
 #define PENSTOCK_BATCH_MANUAL                                                                     \
   "seed: an integer constant. Images and labels are mixed alike where they are given the same.\n" \
   "\n"                                                                                            \
-  "Stands in a map behind batch, and takes a batch as a whole: "                                  \
+  "Stands in a map after batch, and takes a batch as a whole: "                                   \
   "`image = mixup(image, seed=1)`, `label = mixup(one_hot(label, 10), seed=1)`.\n"                \
   "Lambda and the partners, a random order of the batch, are drawn once for each batch."
 

@@ -170,12 +170,12 @@ const RowFunctionRegistration kRegistration({
         "Numbers as texts, as tf.strings.as_string writes them: as printf does.\n"
         "\n"
         "input: numbers, flags (\"true\" and \"false\"), or strings.\n"
-        "precision: digits behind the point of floats, 6 where it is negative; a constant.\n"
+        "precision: digits after the point of floats, 6 where it is negative; a constant.\n"
         "scientific: whether floats are written with an exponent.\n"
         "shortest: whether floats are written the shorter way, without zeros at their end.\n"
         "width: of the field that a text has at least; flags have none.\n"
         "fill: what printf's flag is, which stands before the width: \"0\" fills the field up with "
-        "zeros, \"-\" with spaces behind the text, \"+\" and \" \" stand for the sign of a "
+        "zeros, \"-\" with spaces after the text, \"+\" and \" \" stand for the sign of a "
         "positive "
         "number.",
     .bind = Bind,

@@ -21,7 +21,7 @@ const RowFunctionRegistration kStringJoin({
     .name = "string_join",
     .signature = "string_join(a, b, separator=\"\")",
     .doc =
-        "One text behind another, as tf.strings.join joins two.\n"
+        "One text after another, as tf.strings.join joins two.\n"
         "\n"
         "a, b: strings, tensors of strings of one shape, or constants; at least one no constant. "
         "A string belongs to each of the other's.\n"

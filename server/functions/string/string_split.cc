@@ -69,7 +69,7 @@ const RowFunctionRegistration kStringSplit({
            "all with as many parts, (..., n).\n"
            "sep: what stands between two parts, of any length; \"\": white space of ASCII, "
            "however much, where no part is empty; a constant.\n"
-           "maxsplit: behind so many parts the rest is one, which may be empty; 0: the text as it "
+           "maxsplit: after so many parts the rest is one, which may be empty; 0: the text as it "
            "is; -1: all; a constant.",
     .bind = Bind,
 });

@@ -229,6 +229,32 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
         family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}}, stage.elements());
     }
   }
+  const auto each_python = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::StageStats& stage : stats.stages()) {
+        if (stage.has_python_workers())
+          family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}},
+                     value(stage.python_workers()));
+      }
+    }
+  };
+  each_python(gauge("penstock_stage_python_workers", "Processes that compute a stage's rows."),
+              [](const auto& python) { return python.workers(); });
+  each_python(counter("penstock_stage_python_busy_seconds_total",
+                      "Time that the processes of a stage were at rows."),
+              [](const auto& python) { return Seconds(python.busy_ns()); });
+  each_python(gauge("penstock_stage_python_oldest_row_seconds",
+                    "How long the oldest row of a stage's processes has taken so far."),
+              [](const auto& python) { return python.oldest_row_seconds(); });
+  each_python(counter("penstock_stage_python_started_total",
+                      "Processes that were started to compute a stage's rows."),
+              [](const auto& python) { return python.started(); });
+  each_python(counter("penstock_stage_python_deaths_total",
+                      "Processes of a stage that ended at a row, or were ended by the system."),
+              [](const auto& python) { return python.deaths(); });
+  each_python(gauge("penstock_stage_python_bytes",
+                    "Memory that the processes of a stage have for themselves."),
+              [](const auto& python) { return python.memory_bytes(); });
   const auto each_kept = [&](Family family, auto value) {
     for (const v1::PipelineStats& stats : pipelines) {
       for (const v1::StageStats& stage : stats.stages()) {

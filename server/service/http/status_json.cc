@@ -48,6 +48,17 @@ std::string StateName(v1::PipelineState state) {
   return absl::AsciiStrToLower(absl::StripPrefix(v1::PipelineState_Name(state), "PIPELINE_STATE_"));
 }
 
+json PythonOf(const v1::PythonWorkers& workers, double busy) {
+  return {{"workers", workers.workers()},
+          {"most_workers", workers.most_workers()},
+          {"chosen", workers.chosen()},
+          {"busy", busy},
+          {"oldest_row_s", workers.oldest_row_seconds()},
+          {"started", workers.started()},
+          {"deaths", workers.deaths()},
+          {"memory_bytes", workers.memory_bytes()}};
+}
+
 // Null without a read that hangs.
 json CallOf(const v1::ReadUnderWay& call) {
   return {{"doing", call.doing()},
@@ -98,7 +109,12 @@ json StatsOf(const v1::PipelineStats& stats) {
          {"elements", stats.stages(i).elements()},
          {"queue", stats.stages(i).queue()},
          {"away_s", 1e-9 * static_cast<double>(stats.stages(i).away_ns())},
-         {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0}});
+         {"busy", i < analysis.stage_busy_size() ? analysis.stage_busy(i) : 0},
+         {"python_workers",
+          stats.stages(i).has_python_workers()
+              ? PythonOf(stats.stages(i).python_workers(),
+                         i < analysis.python_busy_size() ? analysis.python_busy(i) : 0)
+              : json()}});
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix()) {
     out["shared_prefix"].push_back(

@@ -101,9 +101,13 @@ absl::StatusOr<Attached> PipelineAttachments::Attach(const Newcomer& newcomer) {
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   absl::StatusOr<Attached> attached = Enter(newcomer);
   // What stands in front of it was had, perhaps of another daemon or pipeline.
-  if (attached.ok()) high_water_->Raise(attached->handle.start_step);
+  if (attached.ok()) RaiseFor(*attached);
   if (attached.ok() && newcomer.spec.mode == ring::GroupMode::kRank) KeepCompleteGroups();
   return attached;
+}
+
+void PipelineAttachments::RaiseFor(const Attached& attached) const {
+  if (!attached.stream->is_apart()) high_water_->Raise(attached.handle.start_step);
 }
 
 absl::StatusOr<Attached> PipelineAttachments::Enter(const Newcomer& newcomer) {
@@ -111,6 +115,7 @@ absl::StatusOr<Attached> PipelineAttachments::Enter(const Newcomer& newcomer) {
   if (!position.ok()) return position.status();
   Newcomer placed = {newcomer.spec, *std::move(position), newcomer.pid, newcomer.uid};
   placed.spec.shares_places = newcomer.uid != options_.owner.uid && newcomer.uid != geteuid();
+  placed.spec.is_guest = IsGuest(newcomer);
   if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
   if (absl::Status status = MakeWay(placed.spec); !status.ok()) return status;
   std::shared_ptr<Stream> stream = streams_.shared();
@@ -120,10 +125,12 @@ absl::StatusOr<Attached> PipelineAttachments::Enter(const Newcomer& newcomer) {
   }
   if (!placed.position.known()) return AttachTo(std::move(stream), placed);
   ring::Writer& writer = stream->writer();
-  const bool is_alone = streams_.MayMove(writer, placed.spec.group);
-  const bool is_far =
-      placed.position.step > writer.published() ||
-      (newcomer.spec.mode == ring::GroupMode::kSplit && placed.position.step != writer.floor());
+  const bool is_ahead = placed.position.step > writer.published();
+  const bool is_split = placed.spec.mode == ring::GroupMode::kSplit;
+  // Whoever comes next is to find the stream where those left it whose it is: a guest's cursor moves nobody but itself.
+  const bool is_alone = !placed.spec.is_guest && streams_.MayMove(writer, placed.spec.group);
+  if (placed.spec.is_guest && is_ahead && !is_split) return Replay(placed);
+  const bool is_far = is_ahead || (is_split && placed.position.step != writer.floor());
   if (!is_alone || !is_far) {
     absl::StatusOr<Attached> attached = AttachTo(stream, placed);
     if (attached.ok() || !absl::IsOutOfRange(attached.status())) return attached;
@@ -171,18 +178,21 @@ absl::StatusOr<Attached> PipelineAttachments::Replay(const Newcomer& newcomer) {
   if (!ring::MayTakePlace(static_cast<size_t>(num_read),
                           IsGuest(newcomer) ? static_cast<size_t>(of_user) : 0, kMaxReplays) ||
       replays.size() >= kMaxReplaysAndEnding) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("too many consumers are behind the stream: limit ", kMaxReplays, " (step ",
-                     newcomer.position.step, ")"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "too many consumers are not where the stream is: limit ", kMaxReplays, " (step ",
+        newcomer.position.step, ")",
+        IsGuest(newcomer) ? "; who may control the pipeline can move it there by seek" : ""));
   }
   if (newcomer.position.cursor.empty() && newcomer.position.step != 0) {
     return absl::OutOfRangeError(absl::StrCat("step ", newcomer.position.step,
                                               " has gone, and without its cursor it cannot be "
                                               "made again"));
   }
+  const bool is_apart = IsGuest(newcomer) && newcomer.position.step > high_water_->first_free();
   absl::StatusOr<std::shared_ptr<Stream>> stream =
       streams_.Make(newcomer.position.cursor, std::min(numbers_.slots(), kReplaySlots),
-                    {name_, newcomer.uid, newcomer.pid}, /*for_all=*/false);
+                    {name_, newcomer.uid, newcomer.pid},
+                    is_apart ? PipelineStreams::For::kOneApart : PipelineStreams::For::kOne);
   if (!stream.ok()) return stream.status();
   // Of its own ring it is the only reader; a rank's place in the shared one waits for it meanwhile.
   Newcomer alone = newcomer;
@@ -204,6 +214,12 @@ absl::StatusOr<Attached> PipelineAttachments::Replay(const Newcomer& newcomer) {
   return attached;
 }
 
+bool PipelineAttachments::MayDecide(const Newcomer& placed) const {
+  if (placed.spec.mode == ring::GroupMode::kSplit || !placed.position.known()) return false;
+  const uint64_t free = high_water_->first_free();
+  return !placed.spec.is_guest || free == 0 || placed.position.step <= free;
+}
+
 int PipelineAttachments::FindLowest(const std::vector<Newcomer>& placed,
                                     const std::vector<absl::StatusOr<Attached>>& results,
                                     uint64_t highest) const {
@@ -211,11 +227,12 @@ int PipelineAttachments::FindLowest(const std::vector<Newcomer>& placed,
   int lowest = -1;
   for (size_t i = 0; i < placed.size(); ++i) {
     const ring::ConsumerPosition& position = placed[i].position;
-    if (placed[i].spec.mode == ring::GroupMode::kSplit || !position.known()) continue;
+    if (!MayDecide(placed[i])) continue;
     if (!absl::IsUnknown(results[i].status())) continue;
     const bool may_replay =
-        placed[i].spec.mode == ring::GroupMode::kBroadcast && !position.cursor.empty();
-    if (may_replay && highest - position.step > spread) continue;
+        (placed[i].spec.mode == ring::GroupMode::kBroadcast || placed[i].spec.is_guest) &&
+        !position.cursor.empty();
+    if (may_replay && position.step < highest && highest - position.step > spread) continue;
     const bool is_lower = lowest < 0 || position.step < placed[lowest].position.step;
     // Behind a skip a consumer knows its step alone; of those at one step any cursor will do.
     if (is_lower ||
@@ -236,8 +253,11 @@ std::vector<absl::StatusOr<Attached>> PipelineAttachments::StartAgain(
     splits = *splits_;
   }
 
+  for (const auto& [group, state] : splits) high_water_->Raise(state.next);
   std::vector<Newcomer> placed = newcomers;
-  uint64_t highest = 0;
+  // Those of guests count where there are no others.
+  uint64_t highest = 0, highest_of_guests = 0;
+  bool only_guests = true;
   for (size_t i = 0; i < placed.size(); ++i) {
     absl::StatusOr<ring::ConsumerPosition> position = Complete(placed[i].position);
     if (!position.ok()) {
@@ -246,10 +266,13 @@ std::vector<absl::StatusOr<Attached>> PipelineAttachments::StartAgain(
     }
     results[i] = absl::UnknownError("not tried yet");
     placed[i].position = *std::move(position);
-    if (placed[i].spec.mode == ring::GroupMode::kSplit || !placed[i].position.known()) continue;
-    highest = std::max(highest, placed[i].position.step);
+    placed[i].spec.is_guest = IsGuest(placed[i]);
+    if (!MayDecide(placed[i])) continue;
+    only_guests &= placed[i].spec.is_guest;
+    uint64_t& of_kind = placed[i].spec.is_guest ? highest_of_guests : highest;
+    of_kind = std::max(of_kind, placed[i].position.step);
   }
-  for (const auto& [group, state] : splits) high_water_->Raise(state.next);
+  if (only_guests) highest = highest_of_guests;
   absl::Status status;
   while (true) {
     // The lowest position from which a stream can be made; without any, the beginning.
@@ -279,8 +302,14 @@ std::vector<absl::StatusOr<Attached>> PipelineAttachments::StartAgain(
   const std::shared_ptr<Stream> stream = streams_.shared();
   for (const auto& [group, state] : splits) stream->writer().RestoreSplit(group, state);
   streams_.SetHasRestoredGroups(!splits.empty());
+  const uint64_t far = stream->writer().floor() + kMaxSpreadRings * numbers_.slots();
   for (size_t i = 0; i < placed.size(); ++i) {
-    if (absl::IsUnknown(results[i].status())) results[i] = AttachTo(stream, placed[i]);
+    if (!absl::IsUnknown(results[i].status())) continue;
+    const bool is_far_guest = placed[i].spec.is_guest && placed[i].position.known() &&
+                              placed[i].spec.mode != ring::GroupMode::kSplit &&
+                              placed[i].position.step > far;
+    results[i] = is_far_guest ? absl::OutOfRangeError("it is served by itself")
+                              : AttachTo(stream, placed[i]);
   }
   stream->writer().EndRestore(keeper_.complete_groups());
   status = stream->Start();
@@ -297,7 +326,7 @@ std::vector<absl::StatusOr<Attached>> PipelineAttachments::StartAgain(
     if (absl::IsOutOfRange(results[i].status())) results[i] = Replay(placed[i]);
   }
   for (const absl::StatusOr<Attached>& result : results) {
-    if (result.ok()) high_water_->Raise(result->handle.start_step);
+    if (result.ok()) RaiseFor(*result);
   }
   spdlog::info("pipeline {} goes on at step {} with {} consumers", name_,
                stream->writer().published(), placed.size());

@@ -60,6 +60,10 @@ class PipelineAttachments {
 
   // Fills in the step of a position that only has a cursor, and checks one that has both.
   absl::StatusOr<ring::ConsumerPosition> Complete(const ring::ConsumerPosition& position) const;
+  // Whether a stream may begin at its position: a guest's counts where somebody can have been.
+  bool MayDecide(const Newcomer& placed) const;
+  // What stands in front of it was had, unless it is apart.
+  void RaiseFor(const Attached& attached) const;
   // Of those of StartAgain() that have no result yet, who is at the lowest position from which a stream can be made; -1: nobody.
   int FindLowest(const std::vector<Newcomer>& placed,
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;

@@ -64,7 +64,8 @@ absl::Status PipelineKeeper::Keep(const std::string& etag, Timeline timeline,
     std::lock_guard<std::mutex> lock(mutex_);
     if (timeline_.Etag() != etag) {
       return absl::AbortedError(
-          "the pipeline was changed meanwhile: the epoch that a change waited for has begun");
+          "the pipeline was changed meanwhile: the epoch that a change waited for has begun, or is "
+          "known now");
     }
     state = StateWith(timeline);
   }
@@ -75,13 +76,7 @@ absl::Status PipelineKeeper::Keep(const std::string& etag, Timeline timeline,
   return absl::OkStatus();
 }
 
-bool PipelineKeeper::EpochBegins(uint64_t step) {
-  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
-  Timeline timeline = this->timeline();
-  // Another stream may have been there first, at the same step.
-  if (!timeline.is_waiting()) return true;
-  timeline.BeginWaiting(step);
-  const v1::Change change = timeline.history().back();
+bool PipelineKeeper::KeepEpoch(Timeline timeline, const std::string& what) {
   KeptState state;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -91,18 +86,44 @@ bool PipelineKeeper::EpochBegins(uint64_t step) {
     if (epoch_unkept_ns_.load() != 0) return false;
     epoch_unkept_ns_ = MonotonicNs();
     const std::string text =
-        absl::StrCat("epoch ", change.epoch(), " waits at step ", step,
-                     ", as that it begins there could not be written down, and is tried again: ",
-                     status.message());
+        absl::StrCat(what, " could not be written down, and is tried again: ", status.message());
     spdlog::error("pipeline {}: {}", name_, text);
     events_.Tell(v1::EVENT_KIND_UPDATED, text);
     return false;
   }
   epoch_unkept_ns_ = 0;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    timeline_ = timeline;
-  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  timeline_ = std::move(timeline);
+  return true;
+}
+
+bool PipelineKeeper::EpochIsKnown(uint64_t epoch) {
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
+  Timeline timeline = this->timeline();
+  // As in EpochBegins(); or it was withdrawn.
+  if (!timeline.waits_for_any_epoch()) return true;
+  const std::string from = FromWhere(timeline.history().back());
+  timeline.KnowEpoch(epoch);
+  const v1::Change change = timeline.history().back();
+  if (!KeepEpoch(std::move(timeline),
+                 absl::StrCat("the pipeline waits, as that ", from, " is epoch ", epoch)))
+    return false;
+  spdlog::info("pipeline {}: {} is epoch {}, for which a change waits", name_, from, epoch);
+  events_.Tell(v1::EVENT_KIND_UPDATED,
+               absl::StrCat(from, " is epoch ", epoch, ", for which a change waits"), &change);
+  return true;
+}
+
+bool PipelineKeeper::EpochBegins(uint64_t step) {
+  std::lock_guard<std::mutex> journal_lock(journal_mutex_);
+  Timeline timeline = this->timeline();
+  // Another stream may have been there first, at the same step.
+  if (!timeline.is_waiting()) return true;
+  timeline.BeginWaiting(step);
+  const v1::Change change = timeline.history().back();
+  if (!KeepEpoch(std::move(timeline), absl::StrCat("epoch ", change.epoch(), " waits at step ",
+                                                   step, ", as that it begins there")))
+    return false;
   spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
                change.epoch(), step);
   events_.Tell(v1::EVENT_KIND_UPDATED,

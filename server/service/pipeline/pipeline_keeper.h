@@ -52,6 +52,9 @@ class PipelineKeeper {
   // may be null. Aborted:
   // it is not made of the one with that etag.
   absl::Status Keep(const std::string& etag, Timeline timeline, const std::function<void()>& take);
+  // The change that waits for any epoch waits for that one. False as EpochBegins(), from where it is called, too: a successor would find
+  // another one, where streams begin further on.
+  bool EpochIsKnown(uint64_t epoch);
   // The change that waits for its epoch begins at that step. False where that could not be written down: then it waits on, as a successor
   // would not know that somebody has steps of it, and is asked again. From a stream's own thread.
   bool EpochBegins(uint64_t step);
@@ -84,6 +87,9 @@ class PipelineKeeper {
   void Retire(bool retired);
 
  private:
+  // Writes down what has become of the change that waits, and takes it. False where that cannot be written: then "`what` could not be written
+  // down" is told, once. REQUIRES: journal_mutex_.
+  bool KeepEpoch(Timeline timeline, const std::string& what);
   // REQUIRES: mutex_.
   KeptState StateWith(const Timeline& timeline) const;
   // NotFound where it is not kept any more. REQUIRES: journal_mutex_.

@@ -34,6 +34,13 @@ void PipelineStreams::Rest() {
   if (stream == nullptr || !stream->writer().IsDeserted() || !Replays().empty()) return;
   const std::optional<absl::Status> outcome = stream->outcome();
   if (outcome && !outcome->ok()) return;
+  // What guests have left goes with the ring, and is not to come back with a later one.
+  for (const ring::GroupStats& group : stream->writer().Groups()) {
+    stream->writer().DropGroup(group.name, "DETACHED: the pipeline rests");
+    spdlog::info(
+        "pipeline {}: split group {} of user {}, who may only attach, was left and is forgotten",
+        name_, group.name, group.uid);
+  }
   RestingAt resting;
   resting.finished = outcome.has_value();
   resting.at.step = stream->writer().floor();

@@ -84,7 +84,7 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   status = streams_.EndRest();
   if (!status.ok()) return status;
-  std::vector<std::shared_ptr<Stream>> streams = streams_.All();
+  const std::vector<std::shared_ptr<Stream>> streams = streams_.Steered();
   if (streams_.shared() == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   const Held held(streams);
   for (const auto& stream : streams) {
@@ -103,13 +103,15 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   status = timeline.Add(change, *std::move(next));
   if (!status.ok()) return status;
   const uint32_t slots_before = streams.front()->writer().slots();
-  status = numbers_.Apply(change, streams);
+  const std::vector<std::shared_ptr<Stream>> all = streams_.All();
+  status = numbers_.Apply(change, all);
   // Before any step of it can be seen.
   if (status.ok()) status = keeper_.Keep(etag, timeline, [&] { numbers_.Take(change); });
   if (!status.ok()) {
-    numbers_.Undo(change, slots_before, streams);
+    numbers_.Undo(change, slots_before, all);
     return status;
   }
+  if (ChangesBytes(change)) streams_.EndThoseApart();
   if (change.has_slots()) streams.front()->writer().TryFewerSlots(change.slots() == 0);
   for (const auto& stream : streams) {
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
@@ -128,7 +130,7 @@ absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& req
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
   if (streams_.shared() == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
-  const Held held(streams_.All());
+  const Held held(streams_.Steered());
   for (const auto& stream : held.streams()) {
     if (timeline.is_waiting() && stream->HasFoundPass()) {
       return absl::FailedPreconditionError(
@@ -148,56 +150,57 @@ absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& req
   return change;
 }
 
+std::string PipelineSteering::WhyLater(uint64_t earliest, uint64_t next) const {
+  return absl::StrCat("steps in front of step ", earliest, " may have been taken already, ",
+                      earliest == high_water_->from_before() ? "before the daemon was started again"
+                                                             : "by those who were further on",
+                      ": the next that is made is ", next);
+}
+
 absl::Status PipelineSteering::PlaceAtEpoch(const RequestedChange& requested,
                                             const Timeline& timeline, const Held& held,
-                                            v1::Change* change) const {
+                                            v1::Change* change, std::string* notice) const {
   if (requested.step) {
     return absl::InvalidArgumentError(
         "a change holds from a step on, or from the next epoch on: found both");
   }
+  // It is refused for that.
+  if (timeline.is_waiting()) return absl::OkStatus();
+  const uint64_t next = held.next();
   const uint64_t known_from = std::max(timeline.last_step(), high_water_->first_free());
-  if (known_from > held.next()) {
-    return absl::FailedPreconditionError(
-        timeline.last_step() > held.next()
-            ? absl::StrCat("a change waits for step ", timeline.last_step(),
-                           ": what holds from an epoch on can be asked for when that step has been "
-                           "made")
-            : absl::StrCat("steps in front of step ", known_from,
-                           " may have been taken already, and which epoch they reach is known when "
-                           "they have been made again: ask again as soon as step ",
-                           known_from, " is the next one; now that is step ", held.next()));
-  }
   std::optional<uint64_t> pass = held.streams().front()->pass();
-  if (!pass) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("step ", timeline.last_step(),
-                     ", of the change before this one, has not been begun yet, so that its epoch "
-                     "is not known: "
-                     "try again when it has been made"));
+  if (known_from <= next && pass) {
+    // Those who catch up may be ahead.
+    for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));
+    change->set_epoch(*pass + 1);
+    change->set_step(0);
+    return absl::OkStatus();
   }
-  // Those who catch up may be ahead.
-  for (const auto& stream : held.streams()) pass = std::max(*pass, stream->pass().value_or(0));
-  change->set_epoch(*pass + 1);
-  change->set_step(0);
+  // The first behind what somebody may have had, and behind the first step of a change that has not been begun.
+  const uint64_t changed = timeline.last().first_step;
+  const uint64_t from = std::max(known_from, std::max(next, changed) + 1);
+  change->set_epoch(0);
+  change->set_step(from);
+  const std::string why =
+      from == high_water_->first_free()
+          ? WhyLater(from, next)
+          : absl::StrCat("a change holds from step ", timeline.last_step(),
+                         " on, which has not been made yet: the next that is made is ", next);
+  *notice = absl::StrCat("it begins with the first epoch that begins at step ", from,
+                         " or later, whose number is known then; ", why);
+  spdlog::info("pipeline {}: {}", name_, *notice);
   return absl::OkStatus();
 }
 
 absl::Status PipelineSteering::Place(const RequestedChange& requested, const Timeline& timeline,
                                      const Held& held, v1::Change* change,
                                      std::string* notice) const {
-  if (requested.at_next_epoch) return PlaceAtEpoch(requested, timeline, held, change);
+  if (requested.at_next_epoch) return PlaceAtEpoch(requested, timeline, held, change, notice);
   const uint64_t next = std::max(held.next(), timeline.last_step());
   // What has no effect on the bytes holds at once.
   const uint64_t earliest =
       ChangesBytes(*change) ? std::max(next, high_water_->first_free()) : next;
-  const std::string why =
-      earliest == next
-          ? ""
-          : absl::StrCat("steps in front of step ", earliest, " may have been taken already, ",
-                         earliest == high_water_->from_before()
-                             ? "before the daemon was started again"
-                             : "by those who were further on",
-                         ": the next that is made is ", held.next());
+  const std::string why = earliest == next ? "" : WhyLater(earliest, held.next());
   if (requested.step && *requested.step < earliest) {
     return absl::FailedPreconditionError(absl::StrCat(
         "step ", *requested.step, " is being made, or changed, already: the earliest is ", earliest,

@@ -59,7 +59,9 @@ class PipelineSteering {
   absl::Status Place(const RequestedChange& requested, const Timeline& timeline, const Held& held,
                      v1::Change* change, std::string* notice) const;
   absl::Status PlaceAtEpoch(const RequestedChange& requested, const Timeline& timeline,
-                            const Held& held, v1::Change* change) const;
+                            const Held& held, v1::Change* change, std::string* notice) const;
+  // Why a change begins at `earliest`, though `next` is the next step that is made.
+  std::string WhyLater(uint64_t earliest, uint64_t next) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
 

@@ -34,6 +34,23 @@ std::optional<absl::Status> PipelineStreams::outcome() const {
   return std::nullopt;
 }
 
+std::vector<std::shared_ptr<Stream>> PipelineStreams::Steered() const {
+  std::vector<std::shared_ptr<Stream>> streams = All();
+  std::erase_if(streams, [](const auto& stream) { return stream->is_apart(); });
+  return streams;
+}
+
+void PipelineStreams::EndThoseApart() const {
+  for (const auto& stream : All()) {
+    if (!stream->is_apart()) continue;
+    for (const ring::ConsumerStats& consumer : stream->writer().Consumers()) {
+      stream->writer().Dismiss(consumer.id,
+                               "DETACHED: the pipeline was changed in front of its step, which had "
+                               "not been handed out yet");
+    }
+  }
+}
+
 bool PipelineStreams::MayBeginLater() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return !closed_ && shared_ == nullptr && absl::IsResourceExhausted(failure_);
@@ -48,8 +65,7 @@ bool PipelineStreams::MayMove(const ring::Writer& writer, std::string_view group
 
 absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string& cursor,
                                                               uint32_t slots,
-                                                              const MemoryOwner& owner,
-                                                              bool for_all) {
+                                                              const MemoryOwner& owner, For whom) {
   StreamOptions options;
   absl::StatusOr<ResumePoint> start = keeper_.Read(cursor);
   if (!start.ok()) return start.status();
@@ -62,14 +78,22 @@ absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string&
   options.start = *std::move(start);
   options.start_cursor = cursor;
   options.split_log = options_.split_files;
-  options.high_water = basis_.high_water;
+  options.is_apart = whom == For::kOneApart;
+  if (!options.is_apart) options.high_water = basis_.high_water;
   options.memory = std::make_shared<MemoryShare>(options_.memory, numbers_.Limited(owner));
-  if (for_all) options.prefixes = options_.prefixes;
+  if (whom == For::kAll) options.prefixes = options_.prefixes;
   options.maps = options_.maps;
   options.work_memory = options_.work_memory;
+  options.epoch_known = [this](uint64_t epoch) { return keeper_.EpochIsKnown(epoch); };
   options.epoch_begins = [this](uint64_t step) { return keeper_.EpochBegins(step); };
   options.read_deadline = basis_.read_deadline();
   options.phases = keeper_.timeline().From(options.start.step);
+  if (options.is_apart && options.phases.size() > 1) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "step ", options.start.step,
+        " has not been handed out, and a change of the pipeline waits, in front of it perhaps: "
+        "come again when the change has begun"));
+  }
   PipelineNumbers::OfStream numbers = numbers_.ForStream();
   options.workers = numbers.workers;
   options.tries_fewer_slots = numbers.tries_fewer_slots;
@@ -178,7 +202,8 @@ void PipelineStreams::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
       // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
       const bool meets = floor <= consumer.position &&
                          (spec.mode == ring::GroupMode::kRank || consumer.position <= published);
-      if (!consumer.detached && (meets || nobody_else)) {
+      // A guest does not move it (PipelineAttachments::Enter).
+      if (!consumer.detached && (meets || (nobody_else && !spec.is_guest))) {
         replay->writer().SendAway();
       }
     }

@@ -80,6 +80,10 @@ class PipelineStreams {
   std::vector<ReplayStream> Replays() const;
   // The shared one first.
   std::vector<std::shared_ptr<Stream>> All() const;
+  // Those of them whose steps are the pipeline's: none that is apart.
+  std::vector<std::shared_ptr<Stream>> Steered() const;
+  // Sends away who reads a stream apart: its steps would be others from now on.
+  void EndThoseApart() const;
   // How the shared one ended, or why there is none; nullopt while it goes on, or is still to begin.
   std::optional<absl::Status> outcome() const;
   // Whether StartAgain() found too little memory, or too few threads, and may be called again.
@@ -89,9 +93,11 @@ class PipelineStreams {
   bool MayMove(const ring::Writer& writer, std::string_view group) const;
 
   // --- making them. REQUIRES: Lock(), or nobody else has the pipeline yet ---
-  // A stream for one consumer alone, which is behind, finds nothing that others wait for.
+  // Whom a stream is for. One who is behind finds nothing there that others wait for; apart: as Stream::is_apart(), FailedPrecondition where
+  // changes are still to come.
+  enum class For { kAll, kOne, kOneApart };
   absl::StatusOr<std::shared_ptr<Stream>> Make(const std::string& cursor, uint32_t slots,
-                                               const MemoryOwner& owner, bool for_all = true);
+                                               const MemoryOwner& owner, For whom = For::kAll);
   // It is the shared one from the beginning, and starts.
   absl::Status Begin(const std::shared_ptr<Stream>& stream);
   // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.

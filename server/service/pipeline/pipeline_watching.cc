@@ -27,6 +27,20 @@ v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   return out;
 }
 
+v1::PythonWorkers ToProto(const AwayWorkers& workers) {
+  v1::PythonWorkers out;
+  out.set_workers(workers.workers);
+  out.set_most_workers(workers.most_workers);
+  out.set_chosen(workers.is_chosen);
+  out.set_rows(workers.rows);
+  out.set_busy_ns(workers.busy_ns);
+  out.set_oldest_row_seconds(1e-9 * static_cast<double>(workers.oldest_row_ns));
+  out.set_started(workers.started);
+  out.set_deaths(workers.deaths);
+  out.set_memory_bytes(workers.memory_bytes);
+  return out;
+}
+
 // The one of both that has taken longest.
 void TakeOlder(const std::optional<CallUnderWay>& call, std::optional<CallUnderWay>* oldest) {
   if (call && (!*oldest || call->ns > (*oldest)->ns)) *oldest = call;
@@ -179,6 +193,7 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
       out->set_read_ns(stage.read_ns);
       out->set_read_ahead_bytes(stage.read_ahead);
     }
+    if (stage.away_workers) *out->mutable_python_workers() = ToProto(*stage.away_workers);
     if (stage.kept.state.empty()) continue;
     v1::KeptStats* kept = out->mutable_kept();
     kept->set_state(stage.kept.state);

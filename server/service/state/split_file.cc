@@ -20,6 +20,10 @@ namespace {
 constexpr uint64_t kMagic = 0x31544c5053534e50;  // "PNSSPLT1"
 constexpr size_t kMaxGroupBytes = 64;
 
+// Bits of Image::flags.
+constexpr uint32_t kAtMostOnce = 1;
+constexpr uint32_t kOfGuest = 2;
+
 struct Cursor {
   uint32_t bytes;
   uint8_t text[ring::kMaxCursorBytes];
@@ -54,10 +58,11 @@ struct SplitFiles::Image {
   };
 
   std::atomic<uint64_t> magic;  // 0 while the file is being made
-  uint32_t at_most_once;
+  uint32_t flags;
   uint32_t group_bytes;
   char group[kMaxGroupBytes];
   std::atomic<uint32_t> which_next;  // of next[]
+  uint32_t uid_plus_1;               // 0: not known, as in files of earlier releases
   Next next[2];
   Entry entries[ring::kMaxSlots];
 
@@ -108,7 +113,9 @@ std::map<std::string, ring::SplitState> SplitFiles::Load() {
     }
     const std::string group(image->group, image->group_bytes);
     ring::SplitState& state = states[group];
-    state.at_most_once = image->at_most_once != 0;
+    state.at_most_once = (image->flags & kAtMostOnce) != 0;
+    state.user.uid = image->uid_plus_1 - 1;
+    state.user.is_guest = (image->flags & kOfGuest) != 0;
     const Image::Next& next = image->next[image->which_next.load() % 2];
     state.next = next.step;
     state.next_cursor = next.cursor.Get();
@@ -144,8 +151,8 @@ int SplitFiles::FreeNumber() const {
   return number;
 }
 
-void SplitFiles::Begin(std::string_view group, bool at_most_once, uint64_t next,
-                       std::string_view cursor) {
+void SplitFiles::Begin(std::string_view group, bool at_most_once, const ring::SplitUser& user,
+                       uint64_t next, std::string_view cursor) {
   if (group.size() > kMaxGroupBytes) return;
   std::lock_guard<std::mutex> lock(retire_mutex_);
   if (retired_) return;
@@ -167,7 +174,8 @@ void SplitFiles::Begin(std::string_view group, bool at_most_once, uint64_t next,
   }
   image->magic.store(0);
   for (Image::Entry& entry : image->entries) entry.step_plus_1.store(0);
-  image->at_most_once = at_most_once;
+  image->flags = (at_most_once ? kAtMostOnce : 0) | (user.is_guest ? kOfGuest : 0);
+  image->uid_plus_1 = user.uid + 1;
   image->group_bytes = static_cast<uint32_t>(group.size());
   std::memcpy(image->group, group.data(), group.size());
   image->SetNext(next, cursor);

@@ -1,6 +1,6 @@
 // The memory of split groups in files of the state folder, one for each group: mapped, so that a step
 // that is given out is kept by a store and survives kill -9 of the daemon (not a loss of power: then
-// the consumers are gone too).
+// the consumers are gone too). Whose a group is stands in its file, so that it stays that user's.
 //
 // Threads:  as SplitLog: under the writer's lock. Load() before the first ring. Retire() from any.
 // Owns:     the mappings.
@@ -34,7 +34,7 @@ class SplitFiles : public ring::SplitLog {
   // Removes what there is of the pipeline.
   static void Remove(const StateFolder& folder, const std::string& pipeline);
 
-  void Begin(std::string_view group, bool at_most_once, uint64_t next,
+  void Begin(std::string_view group, bool at_most_once, const ring::SplitUser& user, uint64_t next,
              std::string_view cursor) override;
   void Set(std::string_view group, const ring::SplitEntry& entry) override;
   void Clear(std::string_view group, uint64_t step) override;

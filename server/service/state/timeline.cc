@@ -68,7 +68,13 @@ absl::Status CheckEpochChange(const v1::Change& change) {
 
 }  // namespace
 
+bool WaitsForAnyEpoch(const v1::Change& change) {
+  return change.has_epoch() && change.epoch() == 0 && change.step() > 0;
+}
+
 std::string FromWhere(const v1::Change& change) {
+  if (WaitsForAnyEpoch(change))
+    return absl::StrCat("the first epoch behind step ", change.step() - 1);
   return change.step() == 0 && change.has_epoch() ? absl::StrCat("epoch ", change.epoch())
                                                   : absl::StrCat("step ", change.step());
 }
@@ -154,11 +160,14 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
   }
   if (is_waiting() && (ChangesBytes(change) || change.has_epoch())) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "a change waits for the beginning of epoch ", history_.back().epoch(),
+        "a change waits for the beginning of ", FromWhere(history_.back()),
         "; until then only numbers can be changed that have no effect on the batches"));
   }
-  const bool waits = change.has_epoch() && change.step() == 0;
-  if (!waits && change.step() < last_step()) {
+  const bool any_epoch = WaitsForAnyEpoch(change);
+  const bool waits = change.has_epoch() && (change.step() == 0 || any_epoch);
+  // The step in front of it, which tells the epoch, is one of the phase before it.
+  const bool is_late = !any_epoch || change.step() > last().first_step;
+  if ((!waits || any_epoch) && (change.step() < last_step() || !is_late)) {
     return absl::FailedPreconditionError(
         absl::StrCat("changes come in the order of their steps: the last one holds from step ",
                      last_step(), " on, found step ", change.step()));
@@ -173,7 +182,11 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
     phase.seek.reset();
     phase.pass.reset();
   }
-  if (change.has_epoch()) {
+  if (any_epoch) {
+    if (absl::Status status = CheckHasPassesOf(*phase.plan, *next.plan); !status.ok())
+      return status;
+    phase.any_pass_from = change.step();
+  } else if (change.has_epoch()) {
     if (absl::Status status = CheckHasPass(*next.plan, change.epoch()); !status.ok()) return status;
     phase.pass = change.epoch();
   }
@@ -234,6 +247,13 @@ absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_m
   numbers.set_step(step);
   history_.insert(history_.begin() + static_cast<std::ptrdiff_t>(index), std::move(numbers));
   return result;
+}
+
+void Timeline::KnowEpoch(uint64_t epoch) {
+  phases_.back().any_pass_from.reset();
+  phases_.back().pass = epoch;
+  history_.back().set_epoch(epoch);
+  history_.back().set_step(0);
 }
 
 void Timeline::BeginWaiting(uint64_t step) {

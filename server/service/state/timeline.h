@@ -6,7 +6,8 @@
 //
 // The positions of all phases are alike (engine/plan/plan_change.h): each goes on where the one before it
 // stood, unless it seeks, or begins an epoch (engine/plan/pass_change.h). At which step an epoch begins is known when the stream gets there;
-// until then the change waits, and no other one that changes bytes is taken.
+// until then the change waits, and no other one that changes bytes is taken. Where it is not even known which epoch the steps reach that
+// somebody may have taken already, it waits for the first one behind them.
 //
 // Threads:  a value; constant ones are safe from any thread.
 // Cost:     Prepare() makes a plan where stages change: it lists and opens files.
@@ -30,7 +31,10 @@ namespace penstock {
 // Of a phase that waits for its epoch.
 inline constexpr uint64_t kUnknownStep = UINT64_MAX;
 
-// From where on a change holds: "step 1200", or "epoch 4" of one that waits for it.
+// Whether it is to hold from the first epoch on that begins at its step or later, and which one that is nobody knows yet.
+bool WaitsForAnyEpoch(const v1::Change& change);
+
+// From where on a change holds: "step 1200", or of one that waits "epoch 4" or "the first epoch behind step 1199".
 std::string FromWhere(const v1::Change& change);
 
 struct Phase {
@@ -43,6 +47,8 @@ struct Phase {
   // Of the last phase that has steps in front of its first one: the changes of position, and the OrderKey(), if there is such a phase.
   uint64_t moves_before = 0;
   std::optional<uint64_t> order_before = std::nullopt;
+  // Of one that waits, and whose pass is not known yet: it begins with the first that begins at that step or later.
+  std::optional<uint64_t> any_pass_from = std::nullopt;
 
   // It begins at that step, behind `last`, which has no step of its own where it begins there too.
   void BeginAt(uint64_t step, const Phase& last);
@@ -79,6 +85,9 @@ class Timeline {
   // where it is the first of its kind, puts those of the beginning into the history. ResourceExhausted where they are too many for a
   // history, and InvalidArgument where it cannot hold a name that is not UTF-8, unless the files are those of before. REQUIRES: `next` is what Prepare() has made of the change.
   absl::Status NameFiles(const NextPlan& next, v1::Change* change);
+  // The change that waits for any epoch behind a step waits for that one. REQUIRES: waits_for_any_epoch().
+  void KnowEpoch(uint64_t epoch);
+  bool waits_for_any_epoch() const { return phases_.back().any_pass_from.has_value(); }
   // The change that waits for its epoch begins at that step. REQUIRES: is_waiting().
   void BeginWaiting(uint64_t step);
   bool is_waiting() const { return phases_.back().first_step == kUnknownStep; }

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <set>
 #include <tuple>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "ring/futex.h"
@@ -16,9 +14,6 @@
 
 namespace penstock {
 namespace {
-
-// Between two tries to write down where an epoch begins.
-constexpr std::chrono::milliseconds kEpochRetry{250};
 
 // It may open files and read their indices.
 absl::StatusOr<StepCount> CountOf(const Plan& first, const StreamOptions& options) {
@@ -38,6 +33,28 @@ void TellOfSmallPages(const std::string& pipeline) {
       "works, with "
       "more processor time; they need Linux 6.1, and free memory in one piece",
       pipeline);
+}
+
+// Nobody has had a step of an epoch that a phase waits for, nor one behind that where this epoch is known: a position there is another
+// run's, and where the epoch begins could not be told from it. `executor` is at options.start.
+absl::Status CheckWaiting(const StreamOptions& options, const Executor& executor) {
+  if (options.phases.size() != 2) return absl::OkStatus();
+  const Phase& next = options.phases[1];
+  const uint64_t step = options.start.step;
+  if (next.any_pass_from && step > *next.any_pass_from) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "step ", step, " has not been handed out: a change waits for the first epoch behind step ",
+        *next.any_pass_from - 1,
+        ", and the cursor is that of another run, whose epochs may be others; a pipeline that is "
+        "created from it (create --resume) goes on behind it"));
+  }
+  if (next.first_step == kUnknownStep && next.pass && executor.pass() >= *next.pass) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "step ", step, " lies in epoch ", executor.pass(), ", and epoch ", *next.pass,
+        ", from which on this pipeline has other stages, has not been begun: the cursor is that of "
+        "another run; a pipeline that is created from it (create --resume) goes on behind it"));
+  }
+  return absl::OkStatus();
 }
 
 // What both have done; the stages are those of `now`.
@@ -106,6 +123,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   absl::StatusOr<std::unique_ptr<Executor>> executor =
       stream->MakeExecutor(phase, options.start, begins);
   if (!executor.ok()) return executor.status();
+  if (absl::Status status = CheckWaiting(options, **executor); !status.ok()) return status;
   stream->executor_ = *std::move(executor);
   for (int i = 0; i < options.holds; ++i) stream->executor_->Hold();
   stream->LimitIt();
@@ -193,15 +211,6 @@ void Stream::Leave(std::unique_ptr<Executor> executor) const {
                                  {device_sink_, placement_, sink_, split_log_, memory_});
 }
 
-void Stream::LimitIt() {
-  if (phases_.size() < 2 || executor_ == nullptr) return;
-  if (phases_[1].first_step == kUnknownStep) {
-    executor_->SetPassLimit(*phases_[1].pass);
-  } else {
-    executor_->SetLimit(phases_[1].first_step);
-  }
-}
-
 absl::Status Stream::Start() {
   absl::Status status;
   {
@@ -218,80 +227,6 @@ absl::Status Stream::Start() {
   // Whoever is attached already is told.
   if (!status.ok()) producers_sink().Finish(status);
   return status;
-}
-
-void Stream::Advance() {
-  while (true) {
-    {
-      std::unique_lock<std::mutex> lock(limit_mutex_);
-      limit_changed_.wait(lock, [this] { return at_limit_ || ends_; });
-      if (ends_) return;
-      at_limit_ = false;
-    }
-    if (!TellEpoch()) return;
-    ChangePhase();
-  }
-}
-
-bool Stream::TellEpoch() {
-  uint64_t step = 0;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (executor_ == nullptr || phases_.size() < 2 || phases_[1].first_step != kUnknownStep)
-      return true;
-    step = executor_->limit();
-    phases_[1].BeginAt(step, phases_[0]);
-  }
-  // Without a lock: whoever is told takes some of its own.
-  while (epoch_begins_ != nullptr && !epoch_begins_(step)) {
-    std::unique_lock<std::mutex> lock(limit_mutex_);
-    limit_changed_.wait_for(lock, kEpochRetry, [this] { return ends_; });
-    if (ends_) return false;
-  }
-  return true;
-}
-
-void Stream::ChangePhase() {
-  // Nobody gives the old executor what the new one would not hear of.
-  std::lock_guard<std::mutex> change_lock(change_mutex_);
-  ResumePoint start;
-  Phase next;
-  Executor* old = nullptr;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (stopped_ || executor_ == nullptr || phases_.size() < 2) return;
-    next = phases_[1];
-    old = executor_.get();
-  }
-  start.step = next.first_step;
-  start.position = old->AtLimit();
-  // Stop() waits for change_mutex_, so that it is still there.
-  const bool ended = End(*old);
-  absl::StatusOr<std::unique_ptr<Executor>> executor =
-      MakeExecutor(next, std::move(start), /*begins=*/true);
-  if (!executor.ok()) {
-    producers_sink().Finish(executor.status());
-    return;
-  }
-  std::unique_ptr<Executor> gone;
-  // Behind the lock.
-  const absl::Cleanup leave = [&] {
-    if (!ended) Leave(std::move(gone));
-  };
-  std::lock_guard<std::mutex> lock(mutex_);
-  before_ = StatsNow();
-  uint64_t again = 0;
-  for (SkippedRecord& skipped : SkippedNow(&again)) {
-    if (skipped_before_.size() < DamageLog::kMaxListed)
-      skipped_before_.push_back(std::move(skipped));
-  }
-  gone = std::exchange(executor_, *std::move(executor));
-  phases_.erase(phases_.begin());
-  for (int i = 0; i < holds_; ++i) executor_->Hold();
-  // Before it begins: what it makes behind its limit could not be taken back.
-  LimitIt();
-  const absl::Status started = executor_->Start();
-  if (!started.ok()) producers_sink().Finish(started);
 }
 
 void Stream::Stop(const absl::Status& reason) {
@@ -373,40 +308,6 @@ void Stream::SetReadAhead(const std::map<std::string, int64_t>& bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
   read_ahead_ = bytes;
   if (executor_ != nullptr) executor_->SetReadAhead(bytes);
-}
-
-std::optional<uint64_t> Stream::pass() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (executor_ == nullptr) return std::nullopt;
-  uint64_t pass = executor_->pass();
-  for (size_t i = 1; i < phases_.size(); ++i) {
-    if (phases_[i].seek || phases_[i].skip_steps > 0) return std::nullopt;
-    pass = phases_[i].pass.value_or(pass);
-  }
-  return pass;
-}
-
-void Stream::AddPhase(Phase phase) {
-  std::lock_guard<std::mutex> change_lock(change_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  phases_.push_back(std::move(phase));
-  if (phases_.size() == 2) LimitIt();
-}
-
-bool Stream::HasFoundPass() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  // Behind another phase it is not looked for yet.
-  return executor_ != nullptr && phases_.size() == 2 && phases_[1].pass &&
-         executor_->limit() != kUnknownStep;
-}
-
-void Stream::DropLastPhase() {
-  std::lock_guard<std::mutex> change_lock(change_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  phases_.pop_back();
-  if (phases_.size() != 1 || executor_ == nullptr) return;
-  executor_->SetPassLimit(kUnknownStep);
-  executor_->SetLimit(kUnknownStep);
 }
 
 std::optional<ExecutorStats> Stream::Snapshot() const {

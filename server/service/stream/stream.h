@@ -45,6 +45,7 @@ struct StreamOptions {
   std::string name;      // the pipeline's
   uint64_t ordinal = 0;  // no other one of the pipeline has it
   uint32_t slots = 3;
+  bool is_apart = false;           // as Stream::is_apart()
   bool tries_fewer_slots = false;  // as ring::Writer::TryFewerSlots()
   ResumePoint start;               // where the stream begins
   std::vector<Phase> phases;       // Timeline::From(start.step)
@@ -62,6 +63,8 @@ struct StreamOptions {
   int numa_node = kNoNumaNode;                           // as PipelineSpec::numa_node
   // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
   std::function<void(const std::string& notice)> misplaced = nullptr;
+  // Told which epoch the phase waits for that waits for any, before a step is made that may be of it; as `epoch_begins`.
+  std::function<bool(uint64_t epoch)> epoch_known;
   // Told at which step the epoch of the phase that waits for it begins, before a step of that is made; again and again as long as it says
   // no. From a thread of the stream's own, which Stop() waits for; may be null.
   std::function<bool(uint64_t step)> epoch_begins;
@@ -114,6 +117,9 @@ class Stream {
   bool GiveUpPlace() { return !gave_up_place_.exchange(true); }
 
   uint64_t ordinal() const { return ordinal_; }
+  // A guest reads it at steps that the pipeline has not handed out, as its cursor is that of another run: no step of it counts as the
+  // pipeline's, and the next change of bytes ends it.
+  bool is_apart() const { return is_apart_; }
   ring::Writer& writer() const { return sink_->writer(); }
   const Placement& placement() const { return *placement_; }
   // The part of the ring that lies on a device; null where none does.
@@ -137,6 +143,7 @@ class Stream {
          const StreamOptions& options)
       : name_(options.name),
         ordinal_(options.ordinal),
+        is_apart_(options.is_apart),
         worker_nice_(options.worker_nice),
         split_log_(options.split_log),
         memory_(options.memory),
@@ -150,6 +157,7 @@ class Stream {
         phases_(options.phases),
         read_ahead_(options.read_ahead),
         first_step_(options.start.step),
+        epoch_known_(options.epoch_known),
         epoch_begins_(options.epoch_begins),
         read_deadline_(options.read_deadline) {}
   absl::StatusOr<std::unique_ptr<Executor>> MakeExecutor(const Phase& phase, ResumePoint start,
@@ -158,6 +166,11 @@ class Stream {
   void LimitIt();
   void Advance();
   void ChangePhase();
+  // Where the next phase waits for any epoch, and the present one has come to the step from which on that may begin: which epoch it is is known
+  // now, told, and the present phase goes on up to it. Whether that was so, or the phase that waited was withdrawn.
+  bool FindEpoch();
+  // Calls `tell` until it says yes; false when the stream ends first.
+  bool Tell(const std::function<bool()>& tell);
   // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told. False when the stream ends.
   bool TellEpoch();
   // REQUIRES: mutex_ is not taken.
@@ -180,6 +193,7 @@ class Stream {
 
   const std::string name_;
   const uint64_t ordinal_;
+  const bool is_apart_;
   std::atomic<bool> gave_up_place_{false};
   const int worker_nice_;
   const std::shared_ptr<ring::SplitLog> split_log_;
@@ -208,6 +222,7 @@ class Stream {
   std::map<std::string, int64_t> read_ahead_;  // under mutex_
 
   const uint64_t first_step_;
+  const std::function<bool(uint64_t epoch)> epoch_known_;
   const std::function<bool(uint64_t step)> epoch_begins_;
   const ReadDeadline read_deadline_;
 

@@ -66,6 +66,37 @@ std::string Barren(const Look& from, const Look& to) {
   return "";
 }
 
+// Of the time of each stage's own worker processes, that at rows.
+void AddPythonBusy(const Look& from, const Look& to, v1::Analysis* analysis) {
+  const auto ns = static_cast<double>(to.at_ns - from.at_ns);
+  for (int i = 0; i < to.stats.stages_size(); ++i) {
+    const v1::PythonWorkers& now = to.stats.stages(i).python_workers();
+    const uint64_t before =
+        i < from.stats.stages_size() ? from.stats.stages(i).python_workers().busy_ns() : 0;
+    analysis->add_python_busy(
+        std::min(1.0, Growth(before, now.busy_ns()) / ns / std::max<uint32_t>(now.workers(), 1)));
+  }
+}
+
+// The stage whose own worker processes are what the others wait for; null for none.
+const v1::StageStats* BusyInPython(const v1::Analysis& analysis, const v1::PipelineStats& stats) {
+  const auto most = std::max_element(analysis.python_busy().begin(), analysis.python_busy().end());
+  if (most == analysis.python_busy().end() || *most < kBusyWorkers) return nullptr;
+  return &stats.stages(static_cast<int>(most - analysis.python_busy().begin()));
+}
+
+std::string PythonSentence(const v1::Analysis& analysis, const v1::StageStats& stage) {
+  const v1::PythonWorkers& workers = stage.python_workers();
+  const double busy =
+      *std::max_element(analysis.python_busy().begin(), analysis.python_busy().end());
+  return absl::StrCat(stage.name(), "-bound: its ", workers.workers(), " Python ",
+                      workers.workers() == 1 ? "worker is" : "workers are", " at rows ",
+                      Percent(busy), " of the time",
+                      workers.workers() < workers.most_workers()
+                          ? ""
+                          : "; they are as many as there may be (workers=)");
+}
+
 std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stats, int processors,
                      bool knows_wait) {
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) return "the stream has ended";
@@ -82,6 +113,9 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
                         " of the time; more workers would change nothing");
   }
   if (!analysis.barren().empty()) return analysis.barren();
+  const v1::StageStats* const in_python = BusyInPython(analysis, stats);
+  if (in_python != nullptr && in_python->name() == analysis.bottleneck())
+    return PythonSentence(analysis, *in_python);
   if (analysis.bottleneck() == "reading") {
     return absl::StrCat("reading-bound: workers wait for files or the order ",
                         Percent(analysis.starved()),
@@ -146,10 +180,15 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   analysis.set_busy(busy);
   analysis.set_blocked(std::min(full, 1 - busy));
   analysis.set_starved(1 - busy - analysis.blocked());
+  AddPythonBusy(from, to, &analysis);
+  const v1::StageStats* const in_python = BusyInPython(analysis, stats);
   if (!runs) {
     analysis.clear_bottleneck();
   } else if (IsHeldByConsumers(full, busy)) {
     analysis.set_bottleneck("consumer");
+  } else if (in_python != nullptr && busy < kBusyWorkers) {
+    // The daemon's own workers wait for it.
+    analysis.set_bottleneck(in_python->name());
   } else if (busiest < 0 || analysis.starved() > std::max(busy, kHardlyStarved)) {
     analysis.set_bottleneck("reading");
   } else {

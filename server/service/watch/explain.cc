@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/service/watch/analysis.h"
 #include "server/service/watch/percent.h"
 
 namespace penstock {
@@ -11,6 +13,8 @@ namespace {
 
 // At this share of the looks there was nothing for a consumer: it waits.
 constexpr double kMostly = 0.5;
+// Seconds: a row that takes as long is worth a word.
+constexpr double kLongRow = 1;
 
 std::string NameOf(const v1::ConsumerStats& consumer) {
   return absl::StrCat("consumer ", consumer.id(), " of group ", consumer.group(), " (process ",
@@ -145,11 +149,42 @@ void ExplainWait(const v1::PipelineStats& stats, std::vector<std::string>* out) 
                                 " of their time for files to be read, or for the order"));
     return;
   }
+  for (int i = 0; i < stats.stages_size(); ++i) {
+    // What its own processes do is said of all such stages.
+    if (stats.stages(i).name() == now.bottleneck() && stats.stages(i).has_python_workers() &&
+        i < now.python_busy_size() && now.python_busy(i) >= kBusyWorkers) {
+      out->push_back(absl::StrCat("batches wait for stage ", now.bottleneck(),
+                                  ", whose rows a Python function computes"));
+      return;
+    }
+  }
   const auto busiest = std::max_element(now.stage_busy().begin(), now.stage_busy().end());
   const double share = busiest == now.stage_busy().end() ? 0 : *busiest;
   out->push_back(absl::StrCat("batches wait for stage ", now.bottleneck(), ", in which the ",
                               stats.workers(), " workers spend ", Percent(share),
                               " of their time"));
+}
+
+// Of each stage whose rows a Python function computes: its processes.
+void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  for (int i = 0; i < stats.stages_size(); ++i) {
+    if (!stats.stages(i).has_python_workers()) continue;
+    const v1::PythonWorkers& workers = stats.stages(i).python_workers();
+    const double busy =
+        i < stats.analysis().python_busy_size() ? stats.analysis().python_busy(i) : 0;
+    std::string text =
+        absl::StrCat("stage ", stats.stages(i).name(), " has ", workers.workers(), " Python worker",
+                     workers.workers() == 1 ? "" : "s", " of at most ", workers.most_workers(),
+                     workers.chosen() ? ", as many as its rows need" : "", ", at rows ",
+                     Percent(busy), " of the time");
+    if (workers.oldest_row_seconds() >= kLongRow)
+      absl::StrAppend(&text, "; a row has taken ", SecondsOf(workers.oldest_row_seconds()),
+                      " so far");
+    if (workers.deaths() > 0)
+      absl::StrAppend(&text, "; ", workers.deaths(), " of the ", workers.started(),
+                      " that were started have died at a row");
+    out->push_back(std::move(text));
+  }
 }
 
 // A read, a write and work of others that have not returned, if there are such.
@@ -205,6 +240,7 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
   } else {
     ExplainWait(stats, &out);
   }
+  ExplainPython(stats, &out);
   const std::vector<std::string> hung = HungCalls(stats);
   // While batches are ready it is news, and not the cause yet.
   out.insert(ring_is_full ? out.begin() + before : out.end(), hung.begin(), hung.end());

@@ -22,6 +22,7 @@ std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages)
       return "section";
     case WorkKind::kErrand:
       return "errand";
+    case WorkKind::kAway:
     case WorkKind::kStage:
       return span.detail < stages.size() ? stages[span.detail] : "stage";
     case WorkKind::kWaitForSlot:
@@ -41,18 +42,33 @@ std::string ProfileJson(const std::string& pipeline, const std::vector<std::stri
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   absl::StrAppendFormat(&out, R"({"ph":"M","pid":1,"name":"process_name","args":{"name":%s}})",
                         Quoted("penstockd: " + pipeline));
-  std::set<int> workers;
-  for (const WorkSpan& span : spans.spans) workers.insert(span.worker);
+  std::set<int> workers, processes;
+  for (const WorkSpan& span : spans.spans)
+    (span.kind == WorkKind::kAway ? processes : workers).insert(span.worker);
   for (const int worker : workers) {
     absl::StrAppendFormat(&out,
                           ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"name\":\"thread_name\",\"args\":"
                           "{\"name\":\"worker %d\"}}",
                           worker + 1, worker);
   }
-  for (const WorkSpan& span : spans.spans) {
+  // By their own numbers: no worker of the daemon has such a one.
+  for (const int process : processes) {
+    absl::StrAppendFormat(&out,
+                          ",\n{\"ph\":\"M\",\"pid\":2,\"tid\":%d,\"name\":\"thread_name\",\"args\":"
+                          "{\"name\":\"process %d\"}}",
+                          process, process);
+  }
+  if (!processes.empty()) {
     absl::StrAppendFormat(
-        &out, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s}",
-        span.worker + 1, static_cast<double>(span.begin) / kNsPerUs,
+        &out, ",\n{\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\",\"args\":{\"name\":%s}}",
+        Quoted("Python workers: " + pipeline));
+  }
+  for (const WorkSpan& span : spans.spans) {
+    const bool is_away = span.kind == WorkKind::kAway;
+    absl::StrAppendFormat(
+        &out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s}",
+        is_away ? 2 : 1, is_away ? span.worker : span.worker + 1,
+        static_cast<double>(span.begin) / kNsPerUs,
         static_cast<double>(span.end - span.begin) / kNsPerUs, Quoted(NameOf(span, stages)));
   }
   return out + "\n]}\n";

@@ -239,6 +239,65 @@ TEST_CASE("rows that another thread computes are those that the workers would, i
   }
 }
 
+// Counts the calls whose first column has a place, or has none, and writes there.
+class PlaceLooker final : public AwayWorkOp {
+ public:
+  PlaceLooker(std::unique_ptr<WorkOp> op, std::atomic<int>* placed, std::atomic<int>* unplaced)
+      : op_(std::move(op)), placed_(placed), unplaced_(unplaced) {}
+
+  const Signature& output() const override { return op_->output(); }
+  const char* doing() const override { return "looking at places"; }
+  std::string place() const override { return "test"; }
+
+  void Begin(AwayRows* rows, Completion end) const override {
+    ++*(rows->out[0].data != nullptr ? placed_ : unplaced_);
+    rows->failure = op_->Run(rows->rows, rows->in, rows->out, *rows->arena);
+    end.End();
+  }
+
+ private:
+  const std::unique_ptr<WorkOp> op_;
+  std::atomic<int>* const placed_;
+  std::atomic<int>* const unplaced_;
+};
+
+TEST_CASE("what others compute last has its place in the batch, and nothing else has one") {
+  ScratchFolder folder;
+  WriteShard(folder / "a", 0, 300);
+  struct {
+    const char* rest;
+    bool is_placed;
+  } const cases[] = {
+      {"| batch { batch_size: 40 }", true},
+      {"| ignore_errors {} | batch { batch_size: 40 }", false},
+      {"| map { out: 'n = n + 1' } | batch { batch_size: 40 }", false},
+      {"| filter { predicate: 'n >= 0' } | batch { batch_size: 40 }", false},
+  };
+  for (const auto& [rest, is_placed] : cases) {
+    INFO(rest);
+    const std::string text =
+        Stages(absl::StrCat("tfrecord { files: '", folder / "a",
+                            "' } | parse_example { feature { key: 'n' int64 {} } } ", rest));
+    const RunResult expected = RunText(text);
+    std::atomic<int> placed{0}, unplaced{0};
+    std::shared_ptr<const Plan> plan = Planned(text);
+    std::vector<WorkNode*> nodes = {
+        &const_cast<WorkNode&>(static_cast<const PlanImpl&>(*plan).work())};
+    while (!nodes.empty()) {
+      WorkNode& node = *nodes.back();
+      nodes.pop_back();
+      for (std::unique_ptr<WorkNode>& input : node.inputs) nodes.push_back(input.get());
+      if (node.kind == WorkNode::Kind::kWork && node.stages.back() == 1)
+        node.op = std::make_unique<PlaceLooker>(std::move(node.op), &placed, &unplaced);
+    }
+    const RunResult result = RunPlan(plan);
+    CHECK(result.status.ok());
+    CHECK(result.batches == expected.batches);
+    CHECK((placed > 0) == is_placed);
+    CHECK((unplaced > 0) == !is_placed);
+  }
+}
+
 TEST_CASE("one worker begins further blocks while others compute the rows of the first ones") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 3000);

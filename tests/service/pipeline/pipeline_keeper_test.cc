@@ -82,6 +82,36 @@ TEST_CASE("an epoch waits until it is written down where it begins") {
   CHECK_FALSE(parts.keeper.EpochUnkeptNs());
 }
 
+TEST_CASE("which epoch a change waits for is kept once, and waited for until it is written down") {
+  Parts parts;
+  v1::Change change = AtEpoch(0);
+  change.set_step(50);
+  REQUIRE(parts.keeper.Keep(parts.keeper.timeline().Etag(), parts.With(change), nullptr).ok());
+  const std::string etag = parts.keeper.timeline().Etag();
+  parts.disk = kFull;
+  CHECK_FALSE(parts.keeper.EpochIsKnown(4));
+  CHECK_FALSE(parts.keeper.EpochIsKnown(4));
+  CHECK(parts.keeper.timeline().waits_for_any_epoch());
+  CHECK(parts.keeper.EpochUnkeptNs());
+  REQUIRE(parts.told.size() == 1);
+  CHECK_THAT(parts.told[0].text(),
+             Catch::Contains("the first epoch behind step 49 is epoch 4 could"));
+  parts.disk = absl::OkStatus();
+  CHECK(parts.keeper.EpochIsKnown(4));
+  CHECK_FALSE(parts.keeper.EpochUnkeptNs());
+  CHECK(parts.written.back().history.back().epoch() == 4);
+  CHECK(parts.written.back().history.back().step() == 0);
+  CHECK(parts.told.back().text() ==
+        "the first epoch behind step 49 is epoch 4, for which a change waits");
+  const size_t written = parts.written.size();
+  // Of a stream that is behind the first one.
+  CHECK(parts.keeper.EpochIsKnown(4));
+  CHECK(parts.written.size() == written);
+  CHECK(absl::IsAborted(parts.keeper.Keep(etag, parts.keeper.timeline(), nullptr)));
+  CHECK(parts.keeper.EpochBegins(57));
+  CHECK(parts.written.back().history.back().step() == 57);
+}
+
 TEST_CASE("a pause that cannot be written down is none, and one that ends ends") {
   Parts parts;
   std::string notice;

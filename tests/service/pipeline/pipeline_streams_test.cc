@@ -77,14 +77,14 @@ TEST_CASE(
     "small streams are forgotten when their consumers have gone, and none begins after the end") {
   Running parts;
   auto lock = parts.streams.Lock();
-  auto replay = *parts.streams.Make("", 3, parts.basis.options.owner, /*for_all=*/false);
+  auto replay = *parts.streams.Make("", 3, parts.basis.options.owner, PipelineStreams::For::kOne);
   REQUIRE(parts.streams.AddReplay(replay, ring::ConsumerSpec()).ok());
   CHECK(parts.streams.Replays().size() == 1);
   CHECK(parts.streams.All().size() == 2);
   CHECK(parts.streams.All().front() == parts.streams.shared());
   replay.reset();
   CHECK(parts.streams.Replays().empty());
-  replay = *parts.streams.Make("", 3, parts.basis.options.owner, /*for_all=*/false);
+  replay = *parts.streams.Make("", 3, parts.basis.options.owner, PipelineStreams::For::kOne);
   parts.streams.Close(absl::CancelledError("closed"));
   CHECK(absl::IsNotFound(parts.streams.AddReplay(replay, ring::ConsumerSpec())));
 }

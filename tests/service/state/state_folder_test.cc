@@ -156,14 +156,14 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK_FALSE(std::filesystem::exists(scratch / "state/torn.pipeline"));
   journal.PutOwner("chess", 1234);
   CHECK(journal.LoadOwner("chess") == 1234);
-  journal.SplitFilesOf("chess", false)->Begin("workers", false, 3, "c");
+  journal.SplitFilesOf("chess", false)->Begin("workers", false, {}, 3, "c");
   CHECK(journal.SplitFilesOf("chess", false)->Load().size() == 1);
   REQUIRE(journal.Remove("chess").ok());
   CHECK(journal.Load().empty());
   CHECK(journal.LoadOwner("chess") == static_cast<uid_t>(-1));
   CHECK(journal.SplitFilesOf("chess", false)->Load().empty());
   // One that begins anew begins without what one of that name has left.
-  journal.SplitFilesOf("chess", false)->Begin("workers", false, 3, "c");
+  journal.SplitFilesOf("chess", false)->Begin("workers", false, {}, 3, "c");
   CHECK(journal.SplitFilesOf("chess", true)->Load().empty());
   CHECK(journal.LoadConsumers("chess").empty());
   journal.PutConsumers("chess", {{11, getpid()}});
@@ -207,7 +207,7 @@ TEST_CASE("a split group is found as it was left") {
   const auto folder = *StateFolder::Open(scratch / "state");
   {
     SplitFiles files(*folder, "p");
-    files.Begin("workers", true, 0, "c0");
+    files.Begin("workers", true, {1001, true}, 0, "c0");
     files.Set("workers", {0, 7, false, "c0"});
     files.SetNext("workers", 1, "c1");
     files.Set("workers", {1, 8, false, "c1"});
@@ -220,6 +220,8 @@ TEST_CASE("a split group is found as it was left") {
   REQUIRE(states.size() == 1);
   const ring::SplitState& state = states.at("workers");
   CHECK(state.at_most_once);
+  CHECK(state.user.uid == 1001);
+  CHECK(state.user.is_guest);
   CHECK(state.next == 2);
   CHECK(state.next_cursor == "c2");
   REQUIRE(state.entries.size() == 1);
@@ -234,7 +236,7 @@ TEST_CASE("a split group is found as it was left") {
   CHECK(bytes.find("c1") < bytes.find("c2"));
   CHECK(bytes.find("c2") < bytes.find("other"));
   // Another group gets a file of its own.
-  files.Begin("others", false, 5, "d5");
+  files.Begin("others", false, {}, 5, "d5");
   {
     SplitFiles both(*folder, "p");
     const auto found = both.Load();
@@ -243,13 +245,15 @@ TEST_CASE("a split group is found as it was left") {
     CHECK(found.at("others").next == 5);
   }
   // One that begins again has nothing of what it held.
-  files.Begin("workers", false, 9, "c9");
+  files.Begin("workers", false, {}, 9, "c9");
   SplitFiles begun(*folder, "p");
   const ring::SplitState anew = begun.Load().at("workers");
   CHECK(anew.next == 9);
   CHECK(anew.next_cursor == "c9");
   CHECK(anew.entries.empty());
   CHECK_FALSE(anew.at_most_once);
+  CHECK(anew.user.uid == UINT32_MAX);
+  CHECK_FALSE(anew.user.is_guest);
   SplitFiles::Remove(*folder, "p");
   CHECK(SplitFiles(*folder, "p").Load().empty());
 }
@@ -258,9 +262,9 @@ TEST_CASE("the split groups of a deleted pipeline are let alone until it is ther
   const test::ScratchFolder scratch;
   const auto folder = *StateFolder::Open(scratch / "state");
   SplitFiles files(*folder, "p"), retired(*folder, "p");
-  files.Begin("workers", false, 3, "c");
+  files.Begin("workers", false, {}, 3, "c");
   retired.Retire(true);
-  retired.Begin("others", false, 5, "d");
+  retired.Begin("others", false, {}, 5, "d");
   CHECK(retired.Load().empty());
   CHECK(SplitFiles(*folder, "p").Load().at("workers").next == 3);
   retired.Retire(false);
@@ -274,7 +278,7 @@ TEST_CASE("a split group that has ended leaves its place to another one") {
   const auto name = [](int number) { return "workers-" + std::to_string(number); };
   // Far more than there are places for at a time.
   for (int number = 0; number < 3 * SplitFiles::kMaxGroups; ++number) {
-    files.Begin(name(number), false, number, "c");
+    files.Begin(name(number), false, {}, number, "c");
     if (number > 0) files.End(name(number - 1));
   }
   const int last = 3 * SplitFiles::kMaxGroups - 1;
@@ -285,8 +289,8 @@ TEST_CASE("a split group that has ended leaves its place to another one") {
     CHECK(states.at(name(last)).next == static_cast<uint64_t>(last));
   }
   for (int number = 0; number < SplitFiles::kMaxGroups - 1; ++number)
-    files.Begin(name(number), false, 1, "c");
-  files.Begin("one too many", false, 1, "c");
+    files.Begin(name(number), false, {}, 1, "c");
+  files.Begin("one too many", false, {}, 1, "c");
   files.End("one too many");
   CHECK(SplitFiles(*folder, "p").Load().size() == SplitFiles::kMaxGroups);
 }

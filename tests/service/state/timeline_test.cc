@@ -53,6 +53,7 @@ absl::Status Add(Timeline& timeline, const v1::Change& change) {
 TEST_CASE("a change holds from its step on, or from the epoch that it waits for") {
   CHECK(FromWhere(AtEpoch(4, 0)) == "epoch 4");
   CHECK(FromWhere(AtEpoch(4, 6250)) == "step 6250");
+  CHECK(FromWhere(AtEpoch(0, 50)) == "the first epoch behind step 49");
   CHECK(FromWhere(v1::Change()) == "step 0");
 }
 
@@ -115,6 +116,64 @@ TEST_CASE("a change that waits for its epoch stays behind all others and is no p
               .ok());
   CHECK(!timeline.last().pass);
   CHECK(timeline.last().skip_steps == 1);
+}
+
+TEST_CASE("a change that waits for any epoch behind a step waits for one as soon as it is known") {
+  Timeline timeline = Made();
+  v1::Change skip;
+  skip.set_step(7);
+  skip.set_skip_steps(2);
+  REQUIRE(Add(timeline, skip).ok());
+  // The step in front of it is to be one of that change.
+  CHECK(absl::IsFailedPrecondition(Add(timeline, AtEpoch(0, 7))));
+  REQUIRE(Add(timeline, AtEpoch(0, 8)).ok());
+  CHECK(timeline.is_waiting());
+  CHECK(timeline.waits_for_any_epoch());
+  CHECK(timeline.last().any_pass_from == 8);
+  CHECK_FALSE(timeline.last().pass);
+  const absl::Status second = Add(timeline, AtEpoch(9, 0));
+  CHECK(absl::StrContains(second.message(),
+                          "waits for the beginning of the first epoch behind step 7"));
+  // Read back it is the same.
+  Timeline again = Made();
+  for (const v1::Change& change : timeline.history()) REQUIRE(Add(again, change).ok());
+  CHECK(again.Etag() == timeline.Etag());
+  CHECK(again.waits_for_any_epoch());
+
+  timeline.KnowEpoch(3);
+  CHECK(timeline.is_waiting());
+  CHECK_FALSE(timeline.waits_for_any_epoch());
+  CHECK(timeline.last().pass == 3);
+  CHECK(FromWhere(timeline.history().back()) == "epoch 3");
+  timeline.BeginWaiting(26);
+  CHECK(FromWhere(timeline.history().back()) == "step 26");
+  CHECK(timeline.From(26).front().pass == 3);
+
+  REQUIRE(again.Withdraw(7, 1).ok());
+  CHECK_FALSE(again.is_waiting());
+  CHECK(again.last().first_step == 7);
+  REQUIRE(Add(again, AtEpoch(0, 9)).ok());
+}
+
+TEST_CASE("a change does not wait for an epoch that its own repeat may not have") {
+  v1::PipelineSpec spec = Spec(10, 1);
+  spec.mutable_stage(3)->mutable_repeat()->set_count(6);
+  const auto plan = MakePlan(spec, LocalFileSystem());
+  REQUIRE(plan.ok());
+  const struct {
+    int64_t count;
+    bool taken;
+  } cases[] = {{5, false}, {6, true}, {7, true}, {-1, true}};
+  for (const auto& c : cases) {
+    INFO("count " << c.count);
+    Timeline timeline(*plan, *FingerprintOf(**plan));
+    v1::Change change = AtEpoch(0, 40);
+    change.mutable_stage(3)->mutable_repeat()->set_count(c.count);
+    const absl::Status status = Add(timeline, change);
+    INFO(status.ToString());
+    CHECK(status.ok() == c.taken);
+    if (!c.taken) CHECK(absl::StrContains(status.message(), "the new repeat has the count 5"));
+  }
 }
 
 TEST_CASE("a history is taken as it was told, whether a change of it waits or has begun") {

@@ -68,6 +68,31 @@ TEST_CASE("the bottleneck and the sentence follow the shares") {
   }
 }
 
+TEST_CASE(
+    "a stage whose own processes are busy is the bottleneck while the daemon's workers wait") {
+  const auto after = [](int64_t seconds, double python, uint32_t workers, double slot_wait = 0) {
+    Look look = After(seconds, 0.02, 0.03, slot_wait);
+    v1::PythonWorkers* of_map = look.stats.mutable_stages(1)->mutable_python_workers();
+    of_map->set_workers(workers);
+    of_map->set_most_workers(2);
+    of_map->set_busy_ns(static_cast<uint64_t>(python * workers * seconds * kSecond));
+    return look;
+  };
+  const v1::Analysis two = Analyse(after(10, 0.9, 2), after(20, 0.9, 2), 4);
+  REQUIRE(two.python_busy_size() == 2);
+  CHECK(two.python_busy(0) == 0);
+  CHECK(two.python_busy(1) == Approx(0.9));
+  CHECK(two.bottleneck() == "map");
+  CHECK(two.sentence() ==
+        "map-bound: its 2 Python workers are at rows 90 % of the time; they are as many as there "
+        "may be (workers=)");
+  CHECK(Analyse(after(10, 0.9, 1), after(20, 0.9, 1), 4).sentence() ==
+        "map-bound: its 1 Python worker is at rows 90 % of the time");
+  // Where they have little to do, they are not what anybody waits for.
+  CHECK(Analyse(after(10, 0.2, 2), after(20, 0.2, 2), 4).bottleneck() == "reading");
+  CHECK(Analyse(after(10, 0.9, 2, 0.9), after(20, 0.9, 2, 0.9), 4).bottleneck() == "consumer");
+}
+
 TEST_CASE("the first stage that gives nothing is told where no steps are made") {
   const auto after = [](int64_t seconds, uint64_t steps, uint64_t parse, uint64_t map) {
     Look look = After(seconds, 0.05, 0.05, 0);
@@ -214,6 +239,13 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   other.set_work_bytes(1000);
   other.set_max_work_bytes(4000);
   other.mutable_stages(0)->set_away_ns(2'500'000'000);
+  v1::PythonWorkers* python = other.mutable_stages(0)->mutable_python_workers();
+  python->set_workers(3);
+  python->set_busy_ns(4'500'000'000);
+  python->set_oldest_row_seconds(1.25);
+  python->set_started(9);
+  python->set_deaths(6);
+  python->set_memory_bytes(77);
   const std::string text = MetricsText({stats, other}, 4, {.no_right = 3},
                                        {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
@@ -234,6 +266,14 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_work_bytes{pipeline=\"q\"} 1000"));
   CHECK(has("penstock_pipeline_work_limit_bytes{pipeline=\"q\"} 4000"));
   CHECK(has("penstock_stage_away_seconds_total{pipeline=\"q\",stage=\"a \\\"b\\\"\\\\\\n\"} 2.5"));
+  const std::string stage = "{pipeline=\"q\",stage=\"a \\\"b\\\"\\\\\\n\"} ";
+  CHECK(has("penstock_stage_python_workers" + stage + "3"));
+  CHECK(has("penstock_stage_python_busy_seconds_total" + stage + "4.5"));
+  CHECK(has("penstock_stage_python_oldest_row_seconds" + stage + "1.25"));
+  CHECK(has("penstock_stage_python_started_total" + stage + "9"));
+  CHECK(has("penstock_stage_python_deaths_total" + stage + "6"));
+  CHECK(has("penstock_stage_python_bytes" + stage + "77"));
+  CHECK(text.find("penstock_stage_python_workers{pipeline=\"p\"") == text.npos);
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"running\"} 1"));
   CHECK(has("penstock_pipeline_state{pipeline=\"q\",state=\"failed\"} 0"));
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));

@@ -48,6 +48,32 @@ TEST_CASE("one consumer waits for another one, which holds the ring") {
         "behind, holds 2 and takes 0 steps/s");
 }
 
+TEST_CASE("what the processes of a Python function do is told of each such stage") {
+  v1::PipelineStats stats = Stats("map");
+  stats.add_stages()->set_name("range");
+  v1::StageStats* stage = stats.add_stages();
+  stage->set_name("map");
+  v1::PythonWorkers* workers = stage->mutable_python_workers();
+  workers->set_workers(2);
+  workers->set_most_workers(2);
+  stats.mutable_analysis()->add_python_busy(0);
+  stats.mutable_analysis()->add_python_busy(0.9);
+  AddConsumer(&stats, 1, 50, 0.9);
+  std::vector<std::string> told = Explain(stats);
+  REQUIRE(told.size() == 3);
+  CHECK(told[1] == "batches wait for stage map, whose rows a Python function computes");
+  CHECK(told[2] == "stage map has 2 Python workers of at most 2, at rows 90 % of the time");
+  workers->set_workers(1);
+  workers->set_chosen(true);
+  workers->set_oldest_row_seconds(12.34);
+  workers->set_started(4);
+  workers->set_deaths(3);
+  told = Explain(stats);
+  CHECK(told.back() ==
+        "stage map has 1 Python worker of at most 2, as many as its rows need, at rows 90 % of the "
+        "time; a row has taken 12.3 s so far; 3 of the 4 that were started have died at a row");
+}
+
 v1::WaitedFor* AddWaitedFor(v1::PipelineStats* stats, const char* mode, uint32_t consumer) {
   v1::WaitedFor* party = stats->add_waited_for();
   party->set_group("evil");

@@ -27,16 +27,9 @@ from penstock._dataset._work import Work
 from penstock._options import Options
 from penstock._running._iterator import DatasetIterator, NumpyIterator
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Spec
+from penstock._spec._stage import Spec, Trait
 from penstock._tracing import _program, _refusals, _trace, _user_function
 from penstock._tracing._cut import has_calls
-
-
-# Stages behind which only the elements tell how many there are.
-_BY_VALUE = {
-    "bucket_by_sequence_length", "choose_from_datasets", "filter", "flat_map", "from_generator", "group_by_window", "ignore_errors", "interleave",
-    "rejection_resample", "take_while", "unbatch", "unique",
-}  # fmt: skip
 
 
 def _apply(trace, function, element):
@@ -123,7 +116,7 @@ class Dataset(Sources, Order, Batching, Work, Keeping, Chain):
         if self._count == INFINITE:
             raise TypeError("the dataset is infinite")
         if self._count == UNKNOWN:
-            deciding = next((stage.op for stage in self._stages if stage.op in _BY_VALUE), None)
+            deciding = next((stage.op for stage in self._stages if stage.is_(Trait.BY_VALUE)), None)
             why = "its files would have to be read" if deciding is None else f"behind {deciding} only the elements tell how many there are"
             raise TypeError(f"the dataset's length is unknown: {why}")
         return self._count

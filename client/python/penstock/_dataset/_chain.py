@@ -7,7 +7,7 @@ from penstock._dataset._described import types_of, validated
 from penstock._dataset._types import Types
 from penstock._options import Options
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Spec, Stage
+from penstock._spec._stage import Spec, Stage, Trait, is_
 from penstock._tracing import _program
 from penstock._tracing._refusals import TraceError, listed
 
@@ -20,10 +20,6 @@ class _Ask:
 
 
 ASK = _Ask()
-
-
-# Ops that are done to the indices of an object, in front of what fetches elements by them.
-_OF_ORDER = {"repeat", "shard", "shuffle", "skip", "take"}
 
 
 class Chain:
@@ -59,7 +55,7 @@ class Chain:
           structure: of the elements behind it; by default as before.
           rows: how many rows all elements have together, if that is known.
         """
-        if self._indices is not None and op in _OF_ORDER:
+        if self._indices is not None and is_(op, Trait.BY_PLACE):
             return self._fetched_by(self._indices._then(op, fields, cardinality=cardinality, name=name))
         structure = self._known_structure if structure is ... else structure
         stages = (*self._stages, Stage(op, fields, name))

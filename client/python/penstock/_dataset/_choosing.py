@@ -7,8 +7,10 @@ from penstock._dataset._arguments import draws
 from penstock._dataset._cardinality import INFINITE, UNKNOWN
 from penstock._dataset._chain import Chain, merged_options, of_stages, shown
 from penstock._dataset._element import refuse_choice
-from penstock._spec._stage import Nested, Stage
+from penstock._spec._stage import Nested, Stage, Trait, declare
 
+
+declare("choose_from_datasets", Trait.BY_VALUE)
 
 def _check(datasets, what):
     datasets = list(datasets)

@@ -11,7 +11,8 @@ from penstock._spec._stage import Nested, Stage, Trait, declare
 from penstock._tracing import _program, _refusals, _trace, _user_function
 
 
-declare("group_by_window", Trait.NESTS_ELEMENTS)
+declare("group_by_window", Trait.NESTS_ELEMENTS, Trait.BY_VALUE)
+declare("bucket_by_sequence_length", Trait.BY_VALUE)
 
 
 def bucket(

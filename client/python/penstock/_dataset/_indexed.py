@@ -81,7 +81,7 @@ class _Element:
         return _in_worker, (self._parcel,)
 
     def ahead(self, indices):
-        """Of rows that this will be called for, as long as nothing is drawn (_python_worker.py)."""
+        """Of rows that this will be called for, as long as nothing is drawn (_worker/_sheets.py)."""
         self._fetched = {}
         fetch = getattr(self._source, "__getitems__", None)
         if fetch is None:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from penstock._dataset import Dataset
 
 
-declare("shuffle", Trait.MOVES_PATHS)
-declare("shard", Trait.MOVES_PATHS)
-declare("take", Trait.MOVES_PATHS)
-declare("skip", Trait.MOVES_PATHS)
-declare("repeat", Trait.MOVES_PATHS)
+declare("shuffle", Trait.MOVES_PATHS, Trait.BY_PLACE)
+declare("shard", Trait.MOVES_PATHS, Trait.BY_PLACE, part="index")
+declare("take", Trait.MOVES_PATHS, Trait.BY_PLACE)
+declare("skip", Trait.MOVES_PATHS, Trait.BY_PLACE)
+declare("repeat", Trait.MOVES_PATHS, Trait.BY_PLACE)
 declare("zip", Trait.TAKES_FRONT)
 declare("concatenate", Trait.TAKES_FRONT)
 

@@ -92,7 +92,7 @@ def _header(parts):
     described = {
         "program": sys.executable,
         "flags": subprocess._args_from_interpreter_flags(),
-        "script": os.path.join(os.path.dirname(os.path.abspath(_errors.__file__)), "_python_worker.py"),
+        "script": os.path.join(os.path.dirname(os.path.abspath(_errors.__file__)), "_worker", "_start.py"),
         "folder": folder,
         # JSON has no bytes that are no text.
         "environment": [variable for variable in environment if _is_text(variable)],

@@ -16,7 +16,7 @@ from penstock._spec import _textproto
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Stage, Trait, declare
 
-declare("from_generator", Trait.GIVES_NO_PATHS)
+declare("from_generator", Trait.GIVES_NO_PATHS, Trait.BY_VALUE)
 
 
 class _Typed:

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 declare("map", Trait.ROW_BY_ROW, Trait.ONE_BY_ONE)
 declare("python", Trait.ONE_BY_ONE)
-declare("filter", Trait.ROW_BY_ROW)
-declare("unbatch", Trait.ROW_BY_ROW)
-declare("interleave", Trait.NESTS_ELEMENTS)
-declare("flat_map", Trait.NESTS_ELEMENTS)
+declare("filter", Trait.ROW_BY_ROW, Trait.BY_VALUE)
+declare("unbatch", Trait.ROW_BY_ROW, Trait.BY_VALUE)
+declare("interleave", Trait.NESTS_ELEMENTS, Trait.BY_VALUE)
+declare("flat_map", Trait.NESTS_ELEMENTS, Trait.BY_VALUE)
+declare("ignore_errors", Trait.LEAVES_OUT, Trait.BY_VALUE)
+declare("rejection_resample", Trait.BY_VALUE)
+declare("take_while", Trait.BY_VALUE)
+declare("unique", Trait.BY_VALUE)
 
 
 def _refuse_options(op, given):
@@ -74,7 +78,7 @@ class Work:
           version: your own word for what it computes. A cursor is not resumed by another one, unless that is allowed; a changed function of the same
             version is resumed with a warning.
           timeout_ms: the most that an element may take.
-          workers: processes; by default as many as there are processors.
+          workers: processes; by default as many as the elements need, from one to the number of processors.
           max_rows_per_worker: elements behind which a worker is replaced, for functions that leak.
           threads: of NumPy, OpenCV, torch and the like in each worker; by default 1.
           seed: what draws are keyed by, as that of shuffle.

@@ -123,6 +123,18 @@ class Generators:
         """The states by name."""
         return {name: generator.get() for name, generator in {**_GLOBAL, **self._own}.items()}
 
+    def own(self):
+        """The states of those that are the samplers' or the loader's own, as bytes by name."""
+        return {name: generator.written(generator.get()) for name, generator in self._own.items()}
+
+    def set_own(self, states):
+        """
+        Raises:
+          FailedPreconditionError: there is none of that name.
+        """
+        for name, state in states.items():
+            self._found(name, self._own).set(state)
+
     def written(self, states):
         """They as bytes, by name."""
         return {name: (_GLOBAL.get(name) or self._own[name]).written(state) for name, state in states.items()}
@@ -132,15 +144,19 @@ class Generators:
         """With those states; afterwards the global ones are where they were, the samplers' own where they came to."""
         before = {name: _GLOBAL[name].get() for name in states if name in _GLOBAL}
         for name, state in states.items():
-            generator = _GLOBAL.get(name) or self._own.get(name)
-            if generator is None:
-                raise _errors.FailedPreconditionError(f"the state is that of a loader whose {name} draws, and this one has none there")
-            generator.set(bytes.fromhex(state) if isinstance(state, str) else state)
+            self._found(name, {**self._own, **_GLOBAL}).set(state)
         try:
             yield
         finally:
             for name, state in before.items():
                 _GLOBAL[name].set(_GLOBAL[name].written(state))
+
+
+    @staticmethod
+    def _found(name, generators):
+        if name not in generators:
+            raise _errors.FailedPreconditionError(f"the state is that of a loader whose {name} draws, and this one has none there")
+        return generators[name]
 
 
 # Whoever draws while an epoch is under way, draws when it begins.
@@ -195,6 +211,12 @@ class Indices:
         self._number += len(rows)
         rows[:, 3:HEAD] = base_seed, turn
         return rows
+
+    def draw_all(self, states):
+        """Leaves the samplers' own generators as behind an epoch that began with these states, and the global ones as they are."""
+        with self._generators.at(states):
+            while self.draw_until(1 << 16, 1 << 20):
+                pass
 
     @contextlib.contextmanager
     def at(self, states):

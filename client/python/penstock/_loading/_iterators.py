@@ -7,6 +7,7 @@ warns, and counts what it gives.
 import functools
 import math
 import os
+import sys
 
 import numpy as np
 import torch
@@ -17,9 +18,12 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataL
 import penstock
 from penstock import _core, _errors
 from penstock._spec._stage import Seed, Stage
-from penstock._loading import _parcel, _payload
-from penstock._loading._indices import Digest, Generators, Indices, pack
-from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, Batches, Job, Stream
+from penstock._loading import _iterables, _parcel, _payload, _state
+from penstock._loading._indices import pack
+from penstock._loading._outlines import Outlines
+from penstock._loading._position import Streams, begin_epoch
+from penstock._loading._stream import Stream
+from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, STATE, Batches, Job
 
 # Of one pipeline: indices that are drawn and handed over together. The first of an epoch is small, so that it begins soon.
 _FIRST_INDICES = 1 << 16
@@ -34,94 +38,29 @@ _MIN_VIEW_BYTES = 64 << 10
 _MOST_SLOTS = 63
 
 
-class Position:
-    """How far a loop has come: what a state_dict says.
-
-    Attributes:
-      given: batches that the loop has had.
-      ended: whether it has had all.
-    """
-
-    def __init__(self, base_seed, turn, indices):
-        self.base_seed = base_seed
-        self.turn = turn
-        self.given = 0
-        self.ended = False
-        self.asked_worker = False
-        self.streams = None
-        self._indices = indices
-        self._digest = Digest()
-        self._pending = []
-        self._pending_rows = 0
-
-    def add(self, rows):
-        """Rows that were handed over."""
-        self._pending.append(rows)
-        self._pending_rows += len(rows)
-
-    def digest(self):
-        ahead = self._pending_rows - self.given
-        while self._pending and self._pending_rows > 0:
-            rows = self._pending[0]
-            past = min(len(rows), sum(map(len, self._pending)) - ahead)
-            if past <= 0:
-                break
-            self._digest.add(rows[:past])
-            if past < len(rows):
-                self._pending[0] = rows[past:]
-                break
-            self._pending.pop(0)
-        return self._digest.hex()
-
-    def state(self):
-        state = {"batches": self.given, "base_seed": self.base_seed, "turn": self.turn}
-        if self.streams is not None:
-            return {**state, "streams": [list(stream) for stream in self.streams.counts()], "next_stream": self.streams.next_stream}
-        return {**state, "digest": self.digest(), "generators": self._indices.states()}
-
-
-def _begin_epoch(iterator, loader, turn):
-    """The indices and the position of an epoch that begins, or goes on where a state says; and what was drawn of it ahead."""
-    resume = loader._take_resume()
-    indices = Indices(iterator._sampler_iter, Generators(loader))
-    if resume is None:
-        return indices, Position(iterator._base_seed, turn, indices), []
-    iterator._base_seed = resume["base_seed"]
-    position = Position(resume["base_seed"], resume["turn"], indices)
-    if "streams" in resume:
-        position.given = resume["batches"]
-        return indices, position, []
-    with indices.at(resume["generators"]):
-        left = resume["batches"]
-        while left:
-            drawn = indices.draw_until(min(left, _MOST_BATCHES), _MOST_INDICES)
-            if not drawn:
-                break
-            position.add(indices.rows(drawn, 0, 0))
-            left -= len(drawn)
-        position.given = resume["batches"] - left
-        if left or position.digest() != resume["digest"]:
-            raise _errors.FailedPreconditionError(
-                f"the sampler gives other indices than before: of the {resume['batches']} batches that were had, "
-                + (f"it gives {position.given}" if left else "some have others")
-                + ". Dataset, batch_size and sampler are to be those of the state; a sampler that draws by itself draws from a generator that it has as an "
-                "attribute, or has a state_dict() of its own"
-            )
-        # A sampler that has drawn nothing yet is to draw from generators that are as they were.
-        return indices, position, indices.draw(1)
-
-
 class Inline(_SingleProcessDataLoaderIter):
     """num_workers=0: in the trainer's own process, as in torch."""
 
     def __init__(self, loader):
         super().__init__(loader)
-        self._indices, self.position, self._ahead = _begin_epoch(self, loader, 0)
+        resume = loader._resume
+        self._indices, self.position, self._ahead = begin_epoch(self, loader, 0)
         if loader._dataset_kind == torch.utils.data._DatasetKind.Iterable:
-            # Begun again, since its position is nobody's but its own.
+            self._go_on(resume)
+
+    def _go_on(self, resume):
+        """Of an iterable: where the state says, by its own state or from the beginning."""
+        states = _state.unpacked(resume["iterable"]) if resume is not None and resume["iterable"] is not None else None
+        if states is not None:
+            begun = _iterables.GoingOn(self._dataset, states)
+            self._dataset_fetcher = torch.utils.data._DatasetKind.create_fetcher(
+                self._dataset_kind, begun, self._auto_collation, self._collate_fn, self._drop_last
+            )
+        else:
             given, self.position.given = self.position.given, 0
             for _ in range(given):
                 next(self)
+        self.position.iterable = lambda: _iterables.state_of(self._dataset, self._dataset_fetcher.dataset_iter)
 
     def _next_index(self):
         drawn = self._ahead or self._indices.draw(1)
@@ -151,9 +90,11 @@ class _ByWorkers(_BaseDataLoaderIter):
 
     def __init__(self, loader):
         self._runs = []
+        self._outlines = Outlines()
         super().__init__(loader)
         self._prefetch = max(1, loader.prefetch_factor) * loader.num_workers
         self._socket = loader._socket
+        self._work = None
         self._turn = 0
         self._init = loader.worker_init_fn
         if hasattr(torch.utils.data, "IterDataPipe") and isinstance(self._dataset, (torch.utils.data.IterDataPipe, torch.utils.data.MapDataPipe)):
@@ -162,19 +103,31 @@ class _ByWorkers(_BaseDataLoaderIter):
             self._init = functools.partial(_sharding_worker_init_fn, self._init, self._world_size, self._rank)
         self._is_iterable = loader._dataset_kind == torch.utils.data._DatasetKind.Iterable
         self._workers = 1 if self._is_iterable else min(loader.num_workers, len(os.sched_getaffinity(0)))
-        self._work = self._make_work(loader)
+        self._job = self._make_job(loader)
         self._begin(loader)
+
+    def __next__(self):
+        if self._is_iterable or self._sampler_iter is None or getattr(torch.autograd.profiler, "_is_profiler_enabled", True):
+            return super().__next__()
+        # The same without the profiler's record, which costs as much as the batch.
+        data = self._next_data()
+        self._num_yielded += 1
+        return data
 
     def _make_job(self, loader):
         parcel = _parcel.pack(dataset=self._dataset, collate_fn=loader.collate_fn, worker_init_fn=self._init)
         return Job(parcel, loader.num_workers, self._is_iterable, loader._auto_collation, loader.drop_last, self._init is not None)
 
-    def _make_work(self, loader):
-        """The stage that makes rows of bytes of rows: that of the epoch before, where dataset and functions are as they were."""
-        job = self._make_job(loader)
-        key = (job.parcel.digest(), job.num_workers, self._workers)
+    def _make_work(self, loader, begun=None):
+        """The stage that makes rows of bytes of rows: that of the epoch before, where dataset and functions are as they were.
+
+        Args:
+          begun: of an iterable, where its streams go on (Streams.begun).
+        """
+        job = self._job
+        key = (job.parcel.digest(), job.num_workers, self._workers, begun)
         if loader._work is None or loader._work[0] != key:
-            function = Stream(job, loader.batch_size if job.is_collated else 0) if self._is_iterable else Batches(job)
+            function = Stream(job, loader.batch_size if job.is_collated else 0, begun) if self._is_iterable else Batches(job)
             rows = penstock.Dataset.from_tensors(np.zeros(HEAD, np.int64))
             timeout_ms = math.ceil(1000 * self._timeout) or None
             output = penstock.TensorSpec((None,), np.uint8)
@@ -204,7 +157,7 @@ class _ByWorkers(_BaseDataLoaderIter):
         """The next batch of a run and its flags. StopIteration: it has given all."""
         row = next(run)
         writable = _core.writable(row) if row.nbytes >= _MIN_VIEW_BYTES else None
-        return _payload.decode(np.array(row) if writable is None else writable)
+        return self._outlines.decode(row, np.array(row) if writable is None else writable)
 
     def _failure(self, error):
         """What torch raises where a worker dies or hangs."""
@@ -227,14 +180,17 @@ class _ByWorkers(_BaseDataLoaderIter):
         self._runs = []
 
     def __del__(self):
-        self._close()
+        # With the process the daemon ends, and at its end there is nothing left to call.
+        if not sys.is_finalizing():
+            self._close()
 
 
 class MapStyle(_ByWorkers):
     """Batches of a dataset that has __getitem__."""
 
     def _begin(self, loader):
-        self._indices, self.position, self._ahead = _begin_epoch(self, loader, self._turn)
+        self._work = self._work or self._make_work(loader)
+        self._indices, self.position, self._ahead = begin_epoch(self, loader, self._turn)
         self._turn = self.position.turn
         self._is_sized = hasattr(loader._index_sampler, "__len__")
         self._most_indices = _FIRST_INDICES
@@ -285,49 +241,24 @@ class MapStyle(_ByWorkers):
                 self._hand_over()
 
 
-class _Streams:
-    """The workers of a loop over an iterable, by turns.
-
-    Attributes:
-      next_stream: whose turn it is.
-    """
-
-    def __init__(self, given, ended, next_stream):
-        self.given = given
-        self.has_ended = ended
-        self.next_stream = next_stream
-
-    def counts(self):
-        return zip(self.given, self.has_ended)
-
-    def turn(self):
-        """Whose turn it is, of those that have not ended; None where all have."""
-        for _ in self.given:
-            if not self.has_ended[self.next_stream]:
-                return self.next_stream
-            self.advance()
-        return None
-
-    def advance(self):
-        self.next_stream = (self.next_stream + 1) % len(self.given)
-
-
 class Iterable(_ByWorkers):
     """Batches of an IterableDataset: each of `num_workers` processes has its own copy, and they take turns."""
 
     def _begin(self, loader):
         resume = loader._resume
         self._prefetch = max(1, loader.prefetch_factor)
-        _, self.position, _ = _begin_epoch(self, loader, self._turn)
+        _, self.position, _ = begin_epoch(self, loader, self._turn)
         self._turn = self.position.turn
-        begun = resume["streams"] if resume is not None and "streams" in resume else [(0, False)] * loader.num_workers
-        if len(begun) != loader.num_workers:
+        written = [(0, False, 0, None)] * loader.num_workers if resume is None else resume["streams"]
+        if len(written) != loader.num_workers:
             raise _errors.FailedPreconditionError(
-                f"the state is that of {len(begun)} workers over an IterableDataset, each of which had its own part: expected num_workers={len(begun)}, "
+                f"the state is that of {len(written)} workers over an IterableDataset, each of which had its own part: expected num_workers={len(written)}, "
                 f"found {loader.num_workers}"
             )
-        self.position.streams = _Streams([count for count, _ in begun], [ended for _, ended in begun], resume["next_stream"] if resume is not None else 0)
-        for worker, (count, _) in enumerate(begun):
+        self.position.streams = streams = Streams.read(written, 0 if resume is None else resume["next_stream"])
+        goes_on = any(state is not None for _, state in streams.begun)
+        self._work = self._make_work(loader, tuple(streams.begun) if goes_on else None)
+        for worker, count in enumerate(streams.given):
             columns = np.array([0, worker, 0, self.position.base_seed, self.position.turn], np.int64)
             flags = np.array([1, 0, 0, 0, 0], np.int64)
             self._runs.append(self._run(penstock.Dataset.range(count, _ENDLESS).map(lambda number: number * flags + columns), seed=worker))
@@ -349,5 +280,8 @@ class Iterable(_ByWorkers):
                 self._runs[worker].close()
                 continue
             streams.given[worker] += 1
+            if flags & STATE:
+                value, state = value
+                streams.begun[worker] = streams.given[worker], state
             streams.advance()
             return self._given(value, flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import Any, Callable, Dict, Optional
 
@@ -10,10 +11,17 @@ from torch.utils.data import _DatasetKind
 from torch.utils.data.distributed import DistributedSampler
 
 from penstock import _errors
-from penstock._loading import _iterators
+from penstock._loading import _iterators, _state
+from penstock._loading._indices import Generators, Indices
 
-_STATE = {"penstock_dataloader", "epoch"}
+_STATE = {"penstock_dataloader", "epoch", "position"}
 _EPOCH_UNDER_WAY = {"batches", "base_seed", "turn"}
+# What a position has of the loop that it is of.
+_LOOPS = {
+    "digest": "a dataset with __getitem__",
+    "streams": "an IterableDataset by worker processes",
+    "iterable": "an IterableDataset with num_workers=0",
+}
 _told = set()
 
 
@@ -50,7 +58,8 @@ class DataLoader(torch.utils.data.DataLoader):
       persistent_workers: whether later epochs go on with the dataset as the first one had it. Without it each epoch has it as it is then.
       in_order: batches always come in order.
       rank, world_size: beyond torch: this process' part, by a DistributedSampler over `dataset` with `shuffle` and `drop_last`, seeded by `generator`'s
-        seed or 0. Each epoch has its own order, as by its set_epoch; set_epoch() of this loader chooses one.
+        seed or 0, which decides the draws of all ranks, too. Each epoch has its own order, as by its set_epoch; set_epoch() of this loader chooses one. A state of one
+        rank is good for each. Accelerate's prepare() leaves such a loader as it is.
       share: beyond torch: the name of a job whose processes on this host use one private daemon (penstock.shared_daemon).
 
     Raises:
@@ -102,6 +111,10 @@ class DataLoader(torch.utils.data.DataLoader):
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout, worker_init_fn,
             multiprocessing_context, generator, prefetch_factor=prefetch_factor, persistent_workers=persistent_workers, pin_memory_device=pin_memory_device,
         )  # fmt: skip
+        # To Accelerate's prepare() a loader that is divided already: it is left as it is, and its state goes into save_state(). One without `rank` is taken
+        # apart by it, and torch's own loader takes its place.
+        if rank is not None:
+            self._is_accelerate_prepared = self.use_stateful_dataloader = True
         if multiprocessing_context is not None:
             _tell("multiprocessing_context has no effect: the worker processes are those of penstockd, and this process starts none")
         if not in_order:
@@ -113,7 +126,9 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def __iter__(self):
         if self._resume is not None:
-            return self._go_on()
+            if self._chosen_epoch is None or self._chosen_epoch <= self._epoch:
+                return self._go_on()
+            self._leave_epoch()
         if self._chosen_epoch is not None:
             self._epoch, self._chosen_epoch = self._chosen_epoch, None
         if self._shared is not None:
@@ -124,7 +139,7 @@ class DataLoader(torch.utils.data.DataLoader):
     def _go_on(self):
         resume = self._resume
         samplers = dict(self._samplers())
-        self._sampler_states = resume.get("samplers", {})
+        self._sampler_states = {name: _state.unpacked(inner) for name, inner in resume.get("samplers", {}).items()}
         for name, state in self._sampler_states.items():
             samplers[name].load_state_dict(state)
         if "sampler_epoch" in resume:
@@ -138,6 +153,12 @@ class DataLoader(torch.utils.data.DataLoader):
         finally:
             torch.set_rng_state(drawn_from)
 
+    def _leave_epoch(self):
+        """set_epoch() has chosen one behind the state's, as trainers do whose epoch ends with its last batch."""
+        resume = self._take_resume()
+        if "generators" in resume:
+            Indices(iter(self._index_sampler), Generators(self)).draw_all(resume["generators"])
+
     def _begun(self, iterator):
         self._position = iterator.position
         self._epoch += 1
@@ -149,37 +170,58 @@ class DataLoader(torch.utils.data.DataLoader):
         kind = _iterators.Iterable if self._dataset_kind == _DatasetKind.Iterable else _iterators.MapStyle
         return kind(self)
 
+    def _of_ranks(self):
+        """Of a loader that is one rank's: this rank's seed of the epoch, and a text that tells the order of all ranks; None and None of another one."""
+        shared = self._shared
+        if shared is None:
+            return None, None
+        order = f"{len(self.dataset)} {shared.num_replicas} {shared.shuffle} {shared.drop_last} {shared.seed} {shared.epoch} {self.batch_size}"
+        drawn = hashlib.blake2b(f"{shared.seed} {shared.epoch} {shared.rank}".encode(), digest_size=8).digest()
+        return int.from_bytes(drawn, "little") >> 1, order
+
     def _take_resume(self):
         """What load_state_dict() has left for the loop that begins, or None."""
         resume, self._resume = self._resume, None
         return resume
 
     def set_epoch(self, epoch: int) -> None:
-        """Chooses the order of the next loop: by set_epoch() of the sampler or batch_sampler, and of the dataset, where they have one."""
+        """Chooses the order of the next loop: by set_epoch() of the sampler or batch_sampler, and of the dataset, where they have one. Behind load_state_dict() the
+        next loop is the rest of the state's epoch, unless a later one is chosen."""
         self._chosen_epoch = int(epoch)
         for target in (*(found for _, found in self._samplers()), self.dataset):
             if hasattr(target, "set_epoch"):
                 target.set_epoch(int(epoch))
 
     def state_dict(self) -> Dict[str, Any]:
-        """The position behind the batch given last: a dict of integers, texts and bytes.
+        """The position behind the batch given last: "penstock_dataloader" and "epoch", integers, and "position", a text. It goes into JSON and into any
+        checkpoint, also of torch.distributed.checkpoint: the keys are always the same.
 
-        It has the states of the generators that the samplers have drawn from, as they were before the epoch (5 KB each of torch's), and a digest of
-        the indices given. A sampler or batch_sampler that has a state_dict() of its own has that in it, as it was when the epoch began. For JSON:
-        json.dumps(state, default=bytes.hex).
+        The text has the states of the generators that the samplers have drawn from, as they were before the epoch, and a digest of the indices given. A
+        sampler or batch_sampler that has a state_dict() of its own has that in it, as it was when the epoch began; and an IterableDataset, or its iterator,
+        that has state_dict() and load_state_dict(), its own. Only where these hold more than dicts, lists, tuples, numbers, texts and bytes does the
+        text have a pickle in it.
         """
+        epoch, position = self._epoch, self._position
         if self._resume is not None:
-            return dict(self._resume)
-        state = {"penstock_dataloader": 1, "epoch": self._epoch}
-        position = self._position
-        if position is None or position.ended:
-            return state
-        state["epoch"] -= 1
-        state.update(position.state())
+            under_way = self._resume
+        elif position is None or position.ended:
+            under_way = None
+        else:
+            epoch -= 1
+            under_way = self._under_way(position)
+        if under_way is None:
+            # The next epoch draws from them.
+            own = Generators(self).own()
+            under_way = {"generators": own} if own else None
+        return {"penstock_dataloader": 1, "epoch": epoch, "position": "" if under_way is None else _state.written(under_way)}
+
+    def _under_way(self, position):
+        """What there is to say of a loop that has not ended."""
+        state = position.state()
         if self.worker_init_fn is not None or position.asked_worker:
             state["num_workers"] = self.num_workers
         if self._sampler_states:
-            state["samplers"] = dict(self._sampler_states)
+            state["samplers"] = {name: _state.packed(inner) for name, inner in self._sampler_states.items()}
         epoch = next((found.epoch for _, found in self._samplers() if isinstance(getattr(found, "epoch", None), int)), None)
         return state if epoch is None else {**state, "sampler_epoch": epoch}
 
@@ -191,8 +233,8 @@ class DataLoader(torch.utils.data.DataLoader):
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to a position: the next loop begins with the batch behind it, and ends with its epoch.
 
-        A map-style dataset begins there at once: the sampler draws the indices again, and no element in front is made. An IterableDataset
-        runs again from its beginning.
+        A map-style dataset begins there at once: the sampler draws the indices again, and no element in front is made. An IterableDataset goes on
+        by its own state where it has one, and else runs again from its beginning.
 
         Args:
           state: from state_dict() of a loader over an equal dataset, with equal samplers and batch size. `num_workers` may be another one, where neither
@@ -200,20 +242,36 @@ class DataLoader(torch.utils.data.DataLoader):
 
         Raises:
           InvalidArgumentError: it is no such state.
-          FailedPreconditionError: the workers' number decides what they give, and it is another one; on the next loop, when the sampler gives other
-            indices than before.
+          FailedPreconditionError: it is that of another kind of dataset; the workers' number decides what they give, and it is another one; on the next
+            loop, when the sampler gives other indices than before.
         """
-        if not isinstance(state, dict) or not _STATE <= set(state) or not (set(state) == _STATE or _EPOCH_UNDER_WAY <= set(state)):
+        if not isinstance(state, dict) or set(state) != _STATE or not isinstance(state["position"], str):
             found = ", ".join(sorted(map(str, state))) if isinstance(state, dict) else type(state).__name__
             raise _errors.InvalidArgumentError(f"expected a state of penstock.torch.DataLoader, found {found or 'nothing'}")
-        workers = state.get("num_workers", self.num_workers)
+        under_way = _state.read(state["position"]) if state["position"] else None
+        if under_way is not None and set(under_way) == {"generators"}:
+            Generators(self).set_own(under_way["generators"])
+            under_way = None
+        elif under_way is not None:
+            self._check(under_way)
+        self._iterator = None
+        self._position = None
+        self._chosen_epoch = None
+        self._epoch = int(state["epoch"])
+        self._resume = under_way
+
+    def _check(self, under_way):
+        """Whether this loader can go on there."""
+        of = [kind for kind in _LOOPS if kind in under_way]
+        if not _EPOCH_UNDER_WAY <= set(under_way) or len(of) != 1:
+            raise _errors.InvalidArgumentError(f"expected a state of penstock.torch.DataLoader, found a position of {', '.join(map(str, under_way)) or 'nothing'}")
+        is_iterable = self._dataset_kind == _DatasetKind.Iterable
+        own = "digest" if not is_iterable else "streams" if self.num_workers else "iterable"
+        if of != [own]:
+            raise _errors.FailedPreconditionError(f"the state is that of {_LOOPS[of[0]]}, and this is a loader over {_LOOPS[own]}")
+        workers = under_way.get("num_workers", self.num_workers)
         if workers != self.num_workers:
             raise _errors.FailedPreconditionError(
                 f"the state is that of a loader with num_workers={workers}, on which its batches depend (worker_init_fn, get_worker_info): found "
                 f"num_workers={self.num_workers}. There are no more processes than processors, whatever it is"
             )
-        self._iterator = None
-        self._position = None
-        self._chosen_epoch = None
-        self._epoch = int(state["epoch"])
-        self._resume = dict(state) if "batches" in state else None

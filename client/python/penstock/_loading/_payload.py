@@ -28,17 +28,30 @@ class Arena:
     """Memory of a worker in which batches are put together, one behind the other.
 
     What is collated into room() lies in the payload already; everything else is copied there by encode().
+
+    Args:
+      take: a function of a number of bytes: memory for one batch, as an array of uint8. Where it is asked again for more, what stands there stays, and views of
+        what it gave before are of the same bytes. None: memory of the process' own.
     """
 
-    def __init__(self):
+    def __init__(self, take=None):
+        self._take = take
+        self._capacity = 0
         self._memory = np.empty(0, np.uint8)
+        self._address = 0
         self._used = 0
         self._wanted = 0
 
     def begin(self):
         """A new batch: the one before it has been taken."""
-        if self._wanted > self._memory.nbytes:
-            self._memory = np.empty(self._wanted + self._wanted // 4, np.uint8)
+        if self._wanted > self._capacity:
+            self._capacity = self._wanted + self._wanted // 4
+        if self._take is not None or self._capacity > self._memory.nbytes:
+            self._get()
+        self._used = self._wanted = 0
+
+    def again(self):
+        """The batch from its beginning: what was put there goes."""
         self._used = self._wanted = 0
 
     def room(self, num_bytes):
@@ -52,7 +65,7 @@ class Arena:
 
     def place_of(self, memory):
         """Where in this batch's payload that memory lies, or None."""
-        offset = memory.ctypes.data - self._memory.ctypes.data
+        offset = _address_of(memory) - self._address
         return offset if 0 <= offset and offset + memory.nbytes <= self._used else None
 
     def append(self, memory, alignment=1):
@@ -60,15 +73,25 @@ class Arena:
         start = _aligned(self._used, alignment)
         end = start + memory.nbytes
         if end > self._memory.nbytes:
-            larger = np.empty(end + end // 4, np.uint8)
-            larger[: self._used] = self._memory[: self._used]
-            self._memory = larger
+            self._capacity = end + end // 4
+            before = self._memory
+            self._get()
+            if self._take is None:
+                self._memory[: self._used] = before[: self._used]
         self._memory[start:end] = memory
         self._used = end
         return start
 
     def taken(self):
         return self._memory[: self._used]
+
+    def _get(self):
+        self._memory = np.empty(self._capacity, np.uint8) if self._take is None else self._take(self._capacity)
+        self._address = _address_of(self._memory)
+
+
+def _address_of(memory):
+    return memory.__array_interface__["data"][0]
 
 
 def _aligned(offset, alignment=_ALIGNMENT):
@@ -180,10 +203,23 @@ def encode(value, arena, flags=0):
     return arena.taken()
 
 
-def decode(row):
-    """The batch of a row of bytes, and its flags. Arrays and tensors are views of `row`, writable where it is."""
-    memory = memoryview(row)
-    end = len(memory) - _END.size
-    start, length, count, flags = _END.unpack_from(memory, end)
-    places = _PLACE.iter_unpack(memory[end - count * _PLACE.size : end])
-    return pickle.loads(memory[start : start + length], buffers=[memory[place : place + size] for place, size in places]), flags
+def outline_of(row):
+    """How a row's batch is put together, as bytes that hold for all rows in which its tensors lie at the same places; and its flags."""
+    row = memoryview(row)
+    start, _, _, flags = _END.unpack_from(row, len(row) - _END.size)
+    return row[start:].tobytes(), flags
+
+
+def decode(row, memory=None):
+    """The batch of a row of bytes, and its flags. Arrays and tensors are views of `memory`, writable where it is.
+
+    Args:
+      memory: a map of the same bytes; `row` itself by default. Only arrays and tensors are looked at there: each page of a new map costs as much as
+        all the rest.
+    """
+    row = memoryview(row)
+    memory = row if memory is None else memoryview(memory)
+    end = len(row) - _END.size
+    start, length, count, flags = _END.unpack_from(row, end)
+    places = _PLACE.iter_unpack(row[end - count * _PLACE.size : end])
+    return pickle.loads(row[start : start + length], buffers=[memory[place : place + size] for place, size in places]), flags

@@ -11,14 +11,16 @@ import sys
 
 import numpy as np
 
-from penstock._loading import _payload
+from penstock import _row
+from penstock._loading import _iterables, _payload
+from penstock._loading._stacking import MovedElements, MovedRows, Stacking, is_plain_array, is_plain_tensor
 
 # The columns of a row that asks for a batch, in front of its indices.
 NUMBER, KIND, COUNT, BASE_SEED, TURN, HEAD = range(6)
 # What the indices are: a list or a tuple of integers, a lone integer, or the bytes of a pickle.
 LIST, TUPLE, LONE, PICKLED = range(4)
-# Flags of a payload: the code asked for get_worker_info(); the worker's iterable has ended.
-ASKED_WORKER, ENDED = 1, 2
+# Flags of a payload: the code asked for get_worker_info(); the worker's iterable has ended; the batch is a pair, with the iterable's state behind it.
+ASKED_WORKER, ENDED, STATE = 1, 2, 4
 
 _MASK = (1 << 64) - 1
 
@@ -52,7 +54,8 @@ class _Process:
 
         self.torch = torch
         self.worker = worker
-        self.arena = _payload.Arena()
+        self.collate = collate.default_collate
+        self.arena = self.stacking = None
         self.asked = False
         torch.set_num_threads(1)
         self._stack_elsewhere = collate.default_collate_fn_map[torch.Tensor]
@@ -67,12 +70,22 @@ class _Process:
         # torch's own modules ask by the first one, where they would make files in /dev/shm.
         torch.utils.data.get_worker_info = worker.get_worker_info = get_worker_info
 
+    def begin(self):
+        """A new batch: its memory is the row's that is being made."""
+        if self.arena is None:
+            self.arena = _payload.Arena(_row.room)
+            self.stacking = Stacking(self.torch, self.arena)
+        self.arena.begin()
+        self.stacking.begin(0)
+
     def _stack(self, batch, *, collate_fn_map=None):
         """Of default_collate: tensors of one shape along a new first axis, straight into the payload."""
         torch = self.torch
+        stacked = self.stacking.stacked(batch)
+        if stacked is not None:
+            return stacked
         first = batch[0]
-        plain = type(first) is torch.Tensor and first.layout is torch.strided and first.device.type == "cpu" and not first.is_nested
-        if not plain or first.requires_grad:
+        if not is_plain_tensor(torch, first):
             info, self.worker._worker_info, asked = self.worker._worker_info, None, self.asked
             try:
                 return self._stack_elsewhere(batch, collate_fn_map=collate_fn_map)
@@ -88,12 +101,13 @@ class _Process:
         out = torch.from_numpy(room).view(first.dtype).view(len(batch), *first.shape)
         return torch.stack(batch, 0, out=out)
 
-
     def _stack_arrays(self, batch, *, collate_fn_map=None):
         """The same of NumPy's arrays, without a tensor for each."""
+        stacked = self.stacking.stacked(batch)
+        if stacked is not None:
+            return self.torch.from_numpy(stacked)
         first = batch[0]
-        plain = type(first) is np.ndarray and first.ndim and first.size and first.dtype.isnative and first.dtype.kind in "biufc"
-        if not plain or any(type(other) is not np.ndarray or other.shape != first.shape or other.dtype != first.dtype for other in batch):
+        if not is_plain_array(first) or any(type(other) is not np.ndarray or other.shape != first.shape or other.dtype != first.dtype for other in batch):
             return self._stack_arrays_elsewhere(batch, collate_fn_map=collate_fn_map)
         room = self.arena.room(len(batch) * first.nbytes)
         out = None if room is None else room.view(first.dtype).reshape(len(batch) * len(first), *first.shape[1:])
@@ -103,14 +117,14 @@ class _Process:
 _process = None
 
 
-def _of_process():
+def of_process():
     global _process
     if _process is None:
         _process = _Process()
     return _process
 
 
-def _mixed(*parts):
+def mixed(*parts):
     """64 bits of several integers: splitmix64 (Steele, Lea and Flood 2014) of each upon the other."""
     mixed = 0
     for part in parts:
@@ -121,12 +135,13 @@ def _mixed(*parts):
     return mixed
 
 
-def _seed(torch, seed, shown):
-    """The global generators of Python, NumPy and torch.
+def seed(torch, seed, shown):
+    """The global generators of Python, NumPy and torch, and what else draws by the row.
 
     Args:
       shown: where worker_init_fn has seeded torch, what torch.initial_seed() is to say still; else 0.
     """
+    _row.key, _row.path, _row.is_fresh = seed, 0, True
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)
     generator = torch.default_generator
@@ -137,13 +152,17 @@ def _seed(torch, seed, shown):
         generator.set_state(state)
 
 
-class _Worker:
-    """One of DataLoader's workers, in the form that it has in this process."""
+class Worker:
+    """One of DataLoader's workers, in the form that it has in this process.
 
-    def __init__(self, process, job, number, base_seed, loaded):
-        from torch.utils.data import _DatasetKind
+    Attributes:
+      iterator: that of an iterable; else None.
+      own_seed: what worker_init_fn has seeded torch with, or 0.
+    """
 
-        self.dataset, collate_fn, init = loaded
+    def __init__(self, process, job, number, base_seed, loaded, begun=None):
+        self.dataset, self._collate_fn, init = loaded
+        self._job = job
         self._error = None
         self._process = process
         self.info = process.worker.WorkerInfo(
@@ -152,11 +171,9 @@ class _Worker:
         process.torch.default_generator.manual_seed(self.info.seed)
         random.seed(self.info.seed)
         np.random.seed(process.worker._generate_state(base_seed, number))
-        self._make = lambda: _DatasetKind.create_fetcher(
-            _DatasetKind.Iterable if job.is_iterable else _DatasetKind.Map, self.dataset, job.is_collated, collate_fn, job.drop_last
-        )
-        self._fetcher = None
-        # What worker_init_fn has seeded, if it has.
+        self._fetcher = self.iterator = None
+        # Whether elements go into the batch as they come.
+        self._is_moved = job.is_collated and self._collate_fn is process.collate
         self.own_seed = 0
         process.worker._worker_info = self.info
         try:
@@ -164,13 +181,31 @@ class _Worker:
                 init(number)
                 drawn_from = process.torch.initial_seed()
                 self.own_seed = 0 if drawn_from == self.info.seed else drawn_from
-            self._fetcher = self._make()
+            self._make_fetcher(begun)
         except Exception:
             self._error = self.failure()
+
+    def _make_fetcher(self, begun):
+        from torch.utils.data import _DatasetKind
+
+        job, stacking = self._job, self._process.stacking
+        dataset, kind = self.dataset, _DatasetKind.Iterable if job.is_iterable else _DatasetKind.Map
+        if not job.is_iterable and self._is_moved:
+            self._is_moved = not getattr(dataset, "__getitems__", None)
+            dataset = MovedRows(dataset, stacking) if self._is_moved else dataset
+        if job.is_iterable and begun is not None:
+            dataset = _iterables.GoingOn(dataset, begun)
+        self._fetcher = _DatasetKind.create_fetcher(kind, dataset, job.is_collated, self._collate_fn, job.drop_last)
+        if job.is_iterable:
+            self.iterator = self._fetcher.dataset_iter
+            if self._is_moved:
+                self._fetcher.dataset_iter = MovedElements(self.iterator, stacking)
 
     def failure(self):
         from torch._utils import ExceptionWrapper
 
+        # What there was of the batch goes.
+        self._process.arena.again()
         return ExceptionWrapper(where=f"in DataLoader worker process {self.info.id}")
 
     def fetch(self, indices):
@@ -178,6 +213,8 @@ class _Worker:
         if self._error is not None:
             return self._error
         self._process.worker._worker_info = self.info
+        if self._is_moved:
+            self._process.stacking.begin(len(indices))
         try:
             return self._fetcher.fetch(indices)
         except StopIteration:
@@ -186,13 +223,12 @@ class _Worker:
             return self.failure()
 
 
-def _encoded(process, worker, value):
+def encoded(process, worker, value, more_flags=0):
     """The payload of a batch, or of what went wrong as it was put together."""
     flags = ASKED_WORKER if process.asked else 0
     try:
-        return _payload.encode(value, process.arena, flags)
+        return _payload.encode(value, process.arena, flags | more_flags)
     except Exception:
-        process.arena.begin()
         return _payload.encode(worker.failure(), process.arena, flags)
 
 
@@ -216,11 +252,11 @@ class Batches:
         Returns:
           uint8, (bytes,): see _payload.
         """
-        process = _of_process()
-        process.arena.begin()
+        process = of_process()
+        process.begin()
         number, kind, count, base_seed, turn = row[:HEAD].tolist()
         worker = self._worker(process, number % self._job.num_workers, base_seed)
-        _seed(process.torch, _mixed(base_seed, worker.own_seed, turn, number), worker.own_seed)
+        seed(process.torch, mixed(base_seed, worker.own_seed, turn, number), worker.own_seed)
         indices = row[HEAD:]
         if kind == PICKLED:
             indices = pickle.loads(indices.view(np.uint8)[:count])
@@ -231,7 +267,7 @@ class Batches:
             value = worker.fetch(indices)
         except StopIteration:
             value = worker.failure()
-        return _encoded(process, worker, value)
+        return encoded(process, worker, value)
 
     def _worker(self, process, number, base_seed):
         if self._of != base_seed:
@@ -244,65 +280,14 @@ class Batches:
                 loaded = self._job.parcel.load_in_worker()
             else:
                 loaded = self._loaded
-            worker = self._workers[number] = _Worker(process, self._job, number, base_seed, loaded)
+            worker = self._workers[number] = Worker(process, self._job, number, base_seed, loaded)
         return worker
 
 
-class Stream:
-    """The batches of one of DataLoader's workers over an IterableDataset, one behind the other: a function of their number.
-
-    It goes on where it is. Where it is asked for another batch, in the place of a process that has died, it begins again and goes there.
-    """
-
-    def __init__(self, job, batch_size):
-        self._job = job
-        self._batch_size = batch_size
-        self._worker = None
-        self._of = None
-        self._next = 0
-
-    def __reduce__(self):
-        return _stream_in_worker, (self._job, self._batch_size)
-
-    def __call__(self, row):
-        """
-        Args:
-          row: int64, (HEAD,): NUMBER of the batch, from 0 on, and the worker's in the column KIND.
-
-        Returns:
-          uint8, (bytes,): see _payload; with the flag ENDED behind the last one.
-        """
-        process = _of_process()
-        number, at, _, base_seed, turn = row.tolist()
-        if self._of != (at, base_seed, turn) or number < self._next:
-            self._of = at, base_seed, turn
-            self._worker = _Worker(process, self._job, at, base_seed, self._job.parcel.load_in_worker())
-            self._next = 0
-        worker = self._worker
-        while True:
-            process.arena.begin()
-            _seed(process.torch, _mixed(base_seed, worker.own_seed, turn, at, self._next), worker.own_seed)
-            try:
-                value = worker.fetch([None] * self._batch_size if self._batch_size else None)
-            except StopIteration:
-                self._next = number + 1
-                return _payload.encode(None, process.arena, ENDED)
-            self._next += 1
-            if self._next > number:
-                return _encoded(process, worker, value)
-
-
 # What takes long is imported and loaded as the function is, before the first batch's time begins.
-
-
 def _batches_in_worker(job):
-    _of_process()
+    of_process()
     batches = Batches(job)
     if not job.has_init:
         batches._loaded = job.parcel.load_in_worker()
     return batches
-
-
-def _stream_in_worker(job, batch_size):
-    _of_process()
-    return Stream(job, batch_size)

@@ -29,7 +29,7 @@ _INSTEAD = {
     "place": "np.where(condition, a, b)",
     "put_along_axis": "np.where(condition, a, b)",
     "putmask": "np.where(condition, a, b)",
-    "unique": "np.sort; what differs from the value in front of it is the first of its kind",
+    "unique": "np.sort; what differs from the value before it is the first of its kind",
     "union1d": "np.isin and np.concatenate",
     "intersect1d": "np.isin",
     "setdiff1d": "np.isin",

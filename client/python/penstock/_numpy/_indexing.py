@@ -31,7 +31,7 @@ def by_traced(a, items):
     if index.ndim < 2:
         return _taking.compress(index, a, axis)
     if before:
-        raise TraceError(f"a subscript by flags of {index.ndim} axes behind others", "flags of the first axes, or of one axis")
+        raise TraceError(f"a subscript by flags of {index.ndim} axes after others", "flags of the first axes, or of one axis")
     return _taking.compress(flat(index), _merged(a, 0, index.ndim), 0)
 
 

@@ -168,7 +168,7 @@ class Tensor(StandIn):
     __index__ = _refused(
         "a traced value as an index, a size or a count",
         "these are constants; penstock.functions.take(table, x, axis=0) is table[x], np.where chooses between values, "
-        "penstock.functions.arange(n) counts to n, and np.pad(x, (0, n)) puts as many zeros behind x as the data tells",
+        "penstock.functions.arange(n) counts to n, and np.pad(x, (0, n)) puts as many zeros after x as the data tells",
     )
     __len__ = _refused("len() of a traced value", "use np.shape(x)[0]")
     __iter__ = _refused(

@@ -19,7 +19,7 @@ from penstock._options import Options
 from penstock._running import _daemon
 from penstock._running._undivided import Undivided
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Nested, Spec
+from penstock._spec._stage import Nested, Spec, Trait
 
 _numbers = itertools.count(1)
 # Between two looks for a daemon that has gone away.
@@ -442,7 +442,7 @@ def _where(place):
 def leaves_out(stages):
     """Whether one of them, or of those inside, may leave elements out where the data is wrong."""
     for stage in stages:
-        if stage.op == "ignore_errors" or any(field == "damage" and value is not None for field, value in stage.fields):
+        if stage.is_(Trait.LEAVES_OUT) or any(field == "damage" and value is not None for field, value in stage.fields):
             return True
         for _, value in stage.fields:
             for inner in value if isinstance(value, (list, tuple)) else [value]:

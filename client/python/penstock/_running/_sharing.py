@@ -15,10 +15,9 @@ import warnings
 from penstock import _control, _core, _errors
 from penstock._running import _daemon
 from penstock._running._undivided import Undivided
-from penstock._spec._stage import Spec, first_seed
+from penstock._spec._stage import Spec, first_seed, of_all_parts
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,47}")
-_INDEX_OF_SHARD = re.compile(r"(shard \{ num_shards: \d+) index: \d+")
 _MAX_SOCKET_BYTES = 107
 _PROBE_SECONDS = 5.0
 # For a daemon that is ending or beginning, between two looks and in all.
@@ -227,7 +226,7 @@ class _Notes:
         """Notes what this process asks for, and says so where no other rank that is there has asked for any of the same.
 
         Args:
-          kin: what pipelines that differ by the index of a shard alone have in common.
+          kin: what pipelines that give parts of the same elements, as by shard, have in common.
 
         Raises:
           InvalidArgumentError: they differ by that.
@@ -413,12 +412,12 @@ def _create(socket, pipeline, spec):
 
 def _spec_of(dataset, name):
     """The spec of endless passes, the same in all processes of the share, the pipeline's name, which tells it from others, and a name that
-    it has in common with those that differ by the index of a shard."""
+    it has in common with those that give another part of the same elements."""
     import hashlib
 
     passes = dataset.repeat()
 
-    def write(pipeline, key):
+    def write(pipeline, key, stages=passes._stages):
         drawn = {}
 
         def draw(seed):
@@ -430,7 +429,7 @@ def _spec_of(dataset, name):
             place = drawn.setdefault(first_seed(seed), len(drawn))
             return int.from_bytes(hashlib.sha256(f"{key}\0{place}".encode()).digest()[:7], "little")
 
-        return Spec(passes._stages, pipeline, passes._options, draw)
+        return Spec(stages, pipeline, passes._options, draw)
 
     unnamed = write(None, None)
     text = unnamed.text
@@ -446,7 +445,7 @@ def _spec_of(dataset, name):
             'np.load(path, mmap_mode="r")'
         )
     pipeline = "shared_" + hashlib.sha256(text.encode()).hexdigest()[:16]
-    kin = hashlib.sha256(_INDEX_OF_SHARD.sub(r"\1", text).encode()).hexdigest()[:16]
+    kin = hashlib.sha256(write(None, None, of_all_parts(passes._stages)).text.encode()).hexdigest()[:16]
     return write(pipeline, f"{name}\0{pipeline}"), pipeline, kin
 
 

@@ -147,14 +147,42 @@ class Trait(enum.Flag):
     TAKES_FRONT = enum.auto()
     # Its nested stages are made for each of its elements, or for each window of them.
     NESTS_ELEMENTS = enum.auto()
+    # It chooses and orders elements by their places alone: of an object that is indexed it chooses and orders the indices, in front of what fetches elements.
+    BY_PLACE = enum.auto()
+    # Only the elements tell how many there are behind it.
+    BY_VALUE = enum.auto()
+    # It leaves out elements on which a stage before it failed.
+    LEAVES_OUT = enum.auto()
 
 
 _traits = {}
+_parts = {}
 
 
-def declare(op, *traits):
-    """Says what an op is like; without it, it is nothing of that."""
-    _traits[op] = functools.reduce(operator.or_, traits)
+def declare(op, *traits, part=None):
+    """Says what an op is like; without it, it is nothing of that.
+
+    Args:
+      part: the field that tells which of several parts of the elements it gives, by which ranks divide them among each other.
+    """
+    _traits[op] = functools.reduce(operator.or_, traits, Trait(0))
+    if part is not None:
+        _parts[op] = part
+
+
+def is_(op, trait):
+    """Whether the op of that name is like that."""
+    return trait in _traits.get(op, Trait(0))
+
+
+def of_all_parts(value):
+    """Stages, or a part of one, without what tells which part of the elements they give: those of ranks that divide them are equal then."""
+    if isinstance(value, Stage):
+        part = _parts.get(value.op)
+        return Stage(value.op, [(field, of_all_parts(inner)) for field, inner in value.fields if field != part], value.name, value.line)
+    if isinstance(value, Nested):
+        return Nested(of_all_parts(value.stages))
+    return type(value)(map(of_all_parts, value)) if type(value) in (list, tuple) else value
 
 
 class Stage:
@@ -173,7 +201,7 @@ class Stage:
         self.line = line or user_line()
 
     def is_(self, trait):
-        return trait in _traits.get(self.op, Trait(0))
+        return is_(self.op, trait)
 
 
 class Nested:

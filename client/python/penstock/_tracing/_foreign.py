@@ -42,7 +42,7 @@ def foreign_error(error):
         instead = "np.shape(x)[0] is each element's, and penstock.functions.arange(n) counts to it"
     elif "'<traced " in text and "integer" in text:
         text = "a traced value as a size of an array"
-        instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros behind x as the data tells"
+        instead = "a constant's sizes are known while tracing; np.pad(x, (0, n)) puts as many zeros after x as the data tells"
     elif "<traced " in text or "(got Tensor)" in text or isinstance(error, TypeError) and _NAMES_STAND_IN.search(text):
         instead = "it is a stand-in for each element's tensor, which NumPy's functions and penstock's take, and other packages' do not"
     elif not error.__traceback__ or not _ends_in_package(error):

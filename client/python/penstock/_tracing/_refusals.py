@@ -45,7 +45,7 @@ class Captured(TraceError):
         return _error_again, (TraceError, *self.args)
 
 
-OUTSIDE = "do it behind the loop, in the trainer, or before the data is written (penstock write)"
+OUTSIDE = "do it after the loop, in the trainer, or before the data is written (penstock write)"
 
 
 class FeatureError(KeyError):

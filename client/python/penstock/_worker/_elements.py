@@ -1,6 +1,6 @@
 """The elements of a Python iterable by their numbers, in a worker process (Dataset.from_generator).
 
-_python_worker.py loads this file alone. One process goes through the iterable, and is asked for elements mostly in order; some that it has given lately
+One process goes through the iterable, and is asked for elements mostly in order; some that it has given lately
 are kept, as those behind one that fails are asked for again. For others it begins anew: at a state that is at hand, or at the first element.
 """
 

@@ -1,0 +1,148 @@
+"""The draws of the global random generators, which belong to each element."""
+
+import sys
+
+from penstock import _row
+
+
+class ImportAside:
+    """An importer of numpy.random, which NumPy imports when it is first used: that takes 30 ms, and is none of the row's time in which it happens.
+
+    Args:
+      aside: calls a function whose time is none of the row's.
+    """
+
+    def __init__(self, aside):
+        self.aside = aside
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "numpy.random":
+            return None
+        from importlib.machinery import PathFinder
+
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None:
+            execute = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: self.aside(lambda: execute(module))
+        return spec
+
+
+class Seeds:
+    """Gives the global generators of random, NumPy and torch each element's own draws: those that the function uses, from then on.
+
+    Whether it uses one is seen behind each sheet by the generator's state: then the sheet is done again, with its rows seeded.
+    """
+
+    def __init__(self, key, wanted):
+        self.key = key
+        self.generators = dict(GENERATORS) if wanted else {}
+        self.used = []
+        self.states = {}
+
+    def begin(self):
+        """In front of a sheet."""
+        if self.generators:
+            self.states = {name: kind.state() for name, kind in self.generators.items() if name in sys.modules}
+
+    def found(self):
+        """Whether the sheet behind begin() has used one that was not seeded."""
+        found = False
+        for name, kind in list(self.generators.items()):
+            if name not in sys.modules:
+                continue
+            # One that the function has imported is not known from before.
+            if name not in self.states or kind.state() != self.states[name]:
+                del self.generators[name]
+                self.used.append(kind())
+                found = True
+        return found
+
+    def row(self, path):
+        key = _row.mixed(self.key, path)
+        for generator in self.used:
+            generator.seed(key)
+
+
+class EveryGenerator:
+    """Seeds all global generators of modules that are there."""
+
+    def __init__(self):
+        self.generators = {}
+        self.modules = 0
+
+    def are_new(self):
+        """Whether there is one that has not been seeded."""
+        if len(sys.modules) == self.modules:
+            return False
+        self.modules = len(sys.modules)
+        return any(name in sys.modules and name not in self.generators for name in GENERATORS)
+
+    def seed(self, key):
+        for name, kind in GENERATORS.items():
+            if name in sys.modules and name not in self.generators:
+                self.generators[name] = kind()
+        for generator in self.generators.values():
+            generator.seed(key)
+
+
+class _PythonRandom:
+    def __init__(self):
+        import _random
+        import random
+
+        generator = random._inst
+        seed_words = _random.Random.seed
+
+        def seed(key):
+            # random.seed(key), without its look at the key's type.
+            seed_words(generator, key)
+            generator.gauss_next = None
+
+        self.seed = seed
+
+    @staticmethod
+    def state():
+        return sys.modules["random"].getstate()
+
+
+class _NumpyRandom:
+    def __init__(self):
+        import numpy.random as random
+
+        if not hasattr(random, "set_bit_generator"):
+            # Before NumPy 1.24: slower, and as good.
+            self.seed = lambda key: random.seed([key & 0xFFFFFFFF, key >> 32])
+            return
+        bits = random.Philox(0)
+        random.set_bit_generator(bits)
+        # The generator keeps a second normal number back, which is to go, too.
+        state = {**bits.state, "has_gauss": 0, "gauss": 0.0}
+        words = state["state"]["key"]
+
+        def seed(key):
+            words[0] = key
+            random.set_state(state)
+
+        self.seed = seed
+
+    @staticmethod
+    def state():
+        random = sys.modules["numpy.random"]
+        state = random.get_state(legacy=False)
+        inner = state["state"]
+        numbers = {name: value.tobytes() if hasattr(value, "tobytes") else value for name, value in inner.items()}
+        return state["bit_generator"], numbers, state.get("has_gauss"), state.get("gauss"), state.get("buffer_pos")
+
+
+class _TorchRandom:
+    def __init__(self):
+        self.seed = sys.modules["torch"].random.default_generator.manual_seed
+
+    @staticmethod
+    def state():
+        torch = sys.modules["torch"]
+        return torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
+
+
+GENERATORS = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom}

@@ -1,0 +1,123 @@
+// Pools that outlive a pipeline: who gets which, how long they stay, and when their processes end.
+#include "server/python/kept_pools.h"
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/tick_clock.h"
+#include "tests/python/shell_worker.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock::python {
+namespace {
+
+using penstock::test::ScratchFolder;
+using test::kHangs;
+using test::NewPool;
+using test::ShellFunction;
+using test::Use;
+
+bool EndsSoon(PoolCore& pool) {
+  const auto until = std::chrono::steady_clock::now() + kHangs;
+  while (!pool.is_over()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TEST_CASE("Those who ask for the same key have one pool, as long as one of them uses it") {
+  const ScratchFolder folder;
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return NewPool(ShellFunction(folder));
+  };
+  const auto first = TakePool("a", make);
+  const auto second = TakePool("a", make);
+  const auto other = TakePool("b", make);
+  CHECK(first == second);
+  CHECK(first != other);
+  CHECK(made == 2);
+  GivePoolBack(first);
+  CHECK_FALSE(first->is_over());
+  CHECK(TakePool("a", make) == first);
+  GivePoolBack(first);
+  GivePoolBack(second);
+  // It has no worker, so that nothing is worth being kept.
+  CHECK(first->is_over());
+  GivePoolBack(other);
+}
+
+TEST_CASE("A pool with workers is kept for who comes next, with its processes") {
+  const ScratchFolder folder;
+  const auto make = [&] { return NewPool(ShellFunction(folder)); };
+  const auto pool = TakePool("kept", make);
+  REQUIRE(Use(*pool).ok());
+  const AwayWorkers before = pool->Workers();
+  CHECK(before.workers == 1);
+  CHECK(before.rows == 3);
+  GivePoolBack(pool);
+  CHECK_FALSE(pool->is_over());
+  REQUIRE(TakePool("kept", make) == pool);
+  REQUIRE(Use(*pool).ok());
+  const AwayWorkers after = pool->Workers();
+  CHECK(after.started == before.started);
+  CHECK(after.deaths == 0);
+  CHECK(after.rows == 6);
+  CHECK(after.busy_ns > before.busy_ns);
+  CHECK(after.oldest_row_ns == 0);
+  pool->Close();
+}
+
+TEST_CASE("A pool that nobody asks for closes itself, and who comes then gets another one") {
+  const ScratchFolder folder;
+  const auto make = [&] { return NewPool(ShellFunction(folder)); };
+  const auto pool = TakePool("rests", make);
+  REQUIRE(Use(*pool).ok());
+  GivePoolBack(pool);
+  // In the place of ten seconds.
+  REQUIRE(pool->Rest(MonotonicNanos()));
+  CHECK(EndsSoon(*pool));
+  const auto next = TakePool("rests", make);
+  CHECK(next != pool);
+  GivePoolBack(next);
+}
+
+TEST_CASE("Of many pools that nobody uses the last ones are kept") {
+  const ScratchFolder folder;
+  const auto make = [&] { return NewPool(ShellFunction(folder)); };
+  std::vector<std::shared_ptr<PoolCore>> pools;
+  for (size_t i = 0; i < kMaxKept + 2; ++i) {
+    pools.push_back(TakePool(absl::StrCat("many ", i), make));
+    REQUIRE(Use(*pools.back()).ok());
+  }
+  for (const auto& pool : pools) GivePoolBack(pool);
+  for (size_t i = 0; i < pools.size(); ++i) CHECK(pools[i]->is_over() == (i < 2));
+  for (const auto& pool : pools) pool->Close();
+}
+
+TEST_CASE("A key tells what workers are told and how they are limited") {
+  const ScratchFolder folder;
+  const FunctionFile function = ShellFunction(folder);
+  const PoolOptions options = {.name = "f", .configuration = "{}", .workers = 2};
+  const std::string key = PoolKey(function, options);
+  CHECK(PoolKey(function, options) == key);
+  CHECK(PoolKey(ShellFunction(folder), options) != key);
+  PoolOptions other = options;
+  other.workers = 3;
+  CHECK(PoolKey(function, other) != key);
+  other = options;
+  other.chooses = true;
+  CHECK(PoolKey(function, other) != key);
+  other = options;
+  other.configuration = "{ }";
+  CHECK(PoolKey(function, other) != key);
+}
+
+}  // namespace
+}  // namespace penstock::python
