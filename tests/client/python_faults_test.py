@@ -1,4 +1,4 @@
-"""Faults around rows of Python functions: what is done to a pipeline while one of its rows hangs, memory without end, results that are too large, and what workers lack."""
+"""Fault 64 in rows of Python functions: what is done to a pipeline while one of its rows hangs, memory without end, results that are too large, and what workers lack."""
 
 import os
 import pathlib

@@ -232,6 +232,7 @@ def _watching_imports():
 
 @pytest.mark.parametrize("seeds", [True, False])
 def test_what_is_imported_for_draws_is_no_rows_time(seeds):
+    # fault 64
     with Desk(DrawsFromPenstock(), [("value", "int64", ())], [("value", "int64", (2,))], seeds=seeds) as desk:
         what, *_, text = desk.hear()
         if "sees nothing" in text:

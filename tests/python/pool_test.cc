@@ -18,7 +18,7 @@ using test::NewPool;
 using test::ShellFunction;
 using test::Use;
 
-TEST_CASE("What a worker does between rows is no row's time") {
+TEST_CASE("fault 64: what a worker does between rows is no row's time") {
   const ScratchFolder folder;
   // It says nothing of a row, and takes ten times as long as one may take.
   const auto pool = NewPool(ShellFunction(folder, "sleep 0.3"), {.timeout_ms = 30});
