@@ -442,14 +442,19 @@ Reader::Result Reader::Wait(uint64_t timeout_ns) {
   // A spin that was in vain before will hardly help now, and costs the producers their core.
   const bool spins = vain_spins_ < kTrustedSpins || vain_spins_ % kWaitsPerSpin == 0;
   const uint64_t spin_ns = spins ? times_.spin_ns : 0;
-  const uint64_t patience_ns =
-      came_soon_ ? std::max(times_.patience_ns, times_.trusting_patience_ns) : times_.patience_ns;
+  // Two come within the longer patience where each takes less than half of it.
+  const uint64_t trusting_ns = std::max(times_.patience_ns, times_.trusting_patience_ns);
+  const uint64_t soon_ns = std::max(times_.patience_ns, trusting_ns / 2);
+  const uint64_t patience_ns = pace_ == Pace::kSoon   ? trusting_ns
+                               : pace_ == Pace::kLate ? 0
+                                                      : times_.patience_ns;
   bool hung_up = false;
   Result result;
   while (true) {
     if (IsThere()) {
       vain_spins_ = now_ns - start_ns <= spin_ns && spins ? 0 : vain_spins_ + 1;
-      came_soon_ = now_ns - start_ns < times_.patience_ns;
+      const uint64_t came = takes_grants_ ? 1 : std::max(published(), position() + 1) - position();
+      pace_ = (now_ns - start_ns) / came < soon_ns ? Pace::kSoon : Pace::kLate;
       result = Result::kBatch;
       break;
     }

@@ -59,12 +59,11 @@ struct WaitTimes {
   // Before it sleeps. Longer spins take a core from those that produce the batch; and after some
   // spins in vain only every eighth wait begins with one.
   uint64_t spin_ns = 10'000;
-  // How long it sleeps for two batches rather than one: half the wake-ups where batches come fast,
-  // and no delay to speak of where they come slowly.
+  // How long it sleeps for two batches rather than one, as long as nothing is known of their pace: half the wake-ups where batches come fast.
   uint64_t patience_ns = 2'000'000;
   // How often it looks whether the daemon lives.
   uint64_t look_ns = 100'000'000;
-  // The patience behind a wait that ended in `patience_ns`. Beyond the scheduler's next tick, so that the processor's timer need
+  // The patience behind a wait in which each batch took less than half of it. Beyond the scheduler's next tick, so that the processor's timer need
   // not be set and taken back: on a virtual machine 3 us each.
   uint64_t trusting_patience_ns = 8'000'000;
 };
@@ -239,7 +238,9 @@ class Reader {
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
   uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
-  bool came_soon_ = false;   // the last batch that was waited for, within patience_ns; likewise
+  // How fast the batches came that were waited for last; likewise. Late ones are slept for one by one: who has been patient in vain has slept twice.
+  enum class Pace { kUnknown, kSoon, kLate };
+  Pace pace_ = Pace::kUnknown;
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> sleeps_{0};
   std::atomic<uint64_t> wait_ns_{0};

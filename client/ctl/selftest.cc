@@ -21,6 +21,7 @@
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/needed_indices.h"
 #include "client/ctl/progress_bar.h"
+#include "client/ctl/row_sums.h"
 #include "client/ctl/spec_arguments.h"
 #include "penstock.hpp"
 
@@ -35,10 +36,11 @@ struct SelftestArguments {
   uint64_t seed = 0;  // 0: drawn
 };
 
-// A batch as it is compared: step, epoch, shapes and a checksum of each tensor's bytes.
+// A batch as it is compared: step, epoch, shapes and a checksum of each tensor's bytes; and of each row, to tell which one differs.
 struct Taken {
   std::string line;
   std::string cursor;
+  std::vector<uint32_t> rows;
 };
 
 struct Run {
@@ -76,7 +78,7 @@ absl::StatusOr<Run> TakeBatches(const v1::SpecSource& source, int workers,
         run.ended = true;
         break;
       }
-      run.batches.push_back({BatchLine(*batch), std::string(batch->cursor())});
+      run.batches.push_back({BatchLine(*batch), std::string(batch->cursor()), RowSums(*batch)});
       taken(run.batches.size());
     }
   } catch (const Error& error) {
@@ -186,8 +188,8 @@ class Selftest {
                                        ? reference_.batches[first + i].line
                                        : "the end of the stream";
       if (run->batches[i].line != expected) {
-        Differ(name,
-               absl::StrCat("\n  expected  ", expected, "\n  found     ", run->batches[i].line));
+        Differ(name, absl::StrCat("\n  expected  ", expected, "\n  found     ",
+                                  run->batches[i].line, FirstElement(first + i, run->batches[i])));
         return absl::OkStatus();
       }
     }
@@ -201,6 +203,20 @@ class Selftest {
                 static_cast<int>(run->batches.size()));
     std::fflush(stdout);
     return absl::OkStatus();
+  }
+
+  // A line that says which element is the first that differs, in batch `number` of the stream.
+  std::string FirstElement(size_t number, const Taken& found) const {
+    if (number >= reference_.batches.size()) return "";
+    uint64_t before = 0;
+    for (size_t i = 0; i < number; ++i) before += reference_.batches[i].rows.size();
+    const std::vector<uint32_t>& expected = reference_.batches[number].rows;
+    const auto [row, other] =
+        std::mismatch(expected.begin(), expected.end(), found.rows.begin(), found.rows.end());
+    if (row == expected.end() && other == found.rows.end()) return "";
+    const auto place = static_cast<uint64_t>(row - expected.begin());
+    return absl::StrFormat("\n  first     element %d of the stream: row %d of that batch",
+                           before + place, place);
   }
 
   void Differ(const std::string& name, const std::string& how) {

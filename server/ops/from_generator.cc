@@ -253,7 +253,8 @@ const OpRegistration<v1::FromGenerator> kFromGenerator(
         return absl::InvalidArgumentError(absl::StrCat(
             "resume: expected \"state\" or \"again\", found \"", options.resume(), "\""));
       }
-      absl::StatusOr<python::FunctionFile> function = python::OpenFunctionFile(options.function());
+      absl::StatusOr<python::FunctionFile> function =
+          python::OpenFunctionFile(options.function(), options.code());
       if (!function.ok()) return function.status();
       const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
       plan.stage_spec().mutable_from_generator()->set_seed(seed);

@@ -217,7 +217,8 @@ const OpRegistration<v1::Python> kPython(
               absl::StrCat("output \"", output.name, "\": keep has a feature of that name"));
         }
       }
-      absl::StatusOr<python::FunctionFile> function = python::OpenFunctionFile(options.function());
+      absl::StatusOr<python::FunctionFile> function =
+          python::OpenFunctionFile(options.function(), options.code());
       if (!function.ok()) return function.status();
       const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
       plan.stage_spec().mutable_python()->set_seed(seed);

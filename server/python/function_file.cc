@@ -6,6 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -66,23 +69,60 @@ bool ReadHeader(const std::string& text, FunctionFile* function) {
     }
     return true;
   };
-  return text_of("program", &function->program) && list_of("flags", &function->flags) &&
-         text_of("script", &function->script) && text_of("folder", &function->folder) &&
-         list_of("environment", &function->environment) && !function->program.empty();
+  return text_of("code", &function->code) && text_of("program", &function->program) &&
+         list_of("flags", &function->flags) && text_of("script", &function->script) &&
+         text_of("folder", &function->folder) && list_of("environment", &function->environment) &&
+         !function->program.empty();
 }
 
-}  // namespace
+// What pipelines have open, by path and code.
+class OpenFunctions {
+ public:
+  // Nothing where nobody has it.
+  std::optional<FunctionFile> Find(const std::string& path, const std::string& code) {
+    const std::lock_guard lock(mutex_);
+    const auto found = functions_.find({path, code});
+    if (found == functions_.end()) return std::nullopt;
+    FunctionFile function = found->second.said;
+    function.file = found->second.file.lock();
+    if (function.file == nullptr) return std::nullopt;
+    return function;
+  }
 
-absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
+  void Add(const std::string& path, const FunctionFile& function) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(functions_, [](const auto& entry) { return entry.second.file.expired(); });
+    Entry& entry = functions_[{path, function.code}];
+    entry = {function.file, function};
+    entry.said.file = nullptr;
+  }
+
+ private:
+  struct Entry {
+    std::weak_ptr<const ring::Descriptor> file;
+    FunctionFile said;  // without the file
+  };
+  std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, Entry> functions_;  // under mutex_
+};
+
+OpenFunctions& TheOpenFunctions() {
+  static auto* const functions = new OpenFunctions;
+  return *functions;
+}
+
+absl::StatusOr<FunctionFile> OpenAt(const std::string& path) {
   FunctionFile function;
   // A pipe's or a device's end would wait, or do something.
-  function.file = ring::Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const int file = function.file.get();
+  function.file = std::make_shared<const ring::Descriptor>(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const int file = function.file->get();
   if (file < 0) {
     if (errno == EACCES || errno == EPERM) return OtherUser();
     return absl::FailedPreconditionError(
         absl::StrCat("the Python function has gone with the process that made it (", path, ": ",
-                     std::strerror(errno), "); make the pipeline again from Python"));
+                     std::strerror(errno), "), and a daemon keeps it for a pipeline as long as it ",
+                     "runs itself, not beyond a restart; make the pipeline again from Python"));
   }
   struct stat found = {};
   if (fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
@@ -99,6 +139,23 @@ absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path) {
   if (!ReadExactly(file, text.data(), bytes, kMagicBytes + sizeof(bytes)) ||
       !ReadHeader(text, &function))
     return NoFunction(path, "holds a Python function of another release");
+  return function;
+}
+
+}  // namespace
+
+absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path, const std::string& code) {
+  absl::StatusOr<FunctionFile> function = OpenAt(path);
+  const bool is_it = function.ok() && (code.empty() || function->code == code);
+  if (!is_it) {
+    if (auto open = TheOpenFunctions().Find(path, code)) return *std::move(open);
+    if (!function.ok()) return function;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the Python function has gone, and another one is in its place (", path,
+                     ": expected the code ", code, ", found ", function->code,
+                     "); make the pipeline again from Python"));
+  }
+  TheOpenFunctions().Add(path, *function);
   return function;
 }
 

@@ -4,14 +4,18 @@
 //
 //     0    "penstock python\n"
 //     16   bytes of the header (uint64)
-//     24   header: JSON {"program", "flags", "script", "folder", "environment"} and what workers need
+//     24   header: JSON {"code", "program", "flags", "script", "folder", "environment"} and what workers need
 //     …    data that the header points to
 //
+// A spec names the file by its path in the process that made it, and says its code. What a pipeline that lives has open is found again when the
+// maker has ended; and another function that is at the path by then, in the place of the file, is not taken for it.
+//
 // Threads:  any; the file is constant.
-// Owns:     a descriptor of the file, which lives as long, though the client ends.
+// Owns:     a descriptor of the file, which lives as long as copies of what OpenFunctionFile() returns.
 // Limits:   1 MiB of header.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +25,8 @@
 namespace penstock::python {
 
 struct FunctionFile {
-  ring::Descriptor file;
+  std::shared_ptr<const ring::Descriptor> file;
+  std::string code;                      // a hash of the function
   std::string program;                   // of the interpreter
   std::vector<std::string> flags;        // of it
   std::string script;                    // what a worker runs
@@ -29,8 +34,8 @@ struct FunctionFile {
   std::vector<std::string> environment;  // "NAME=value"
 };
 
-// Opens "/proc/PID/fd/N". PermissionDenied where the file is another user's: code runs for its own
-// user alone. FailedPrecondition where it has gone; InvalidArgument where it is no such file.
-absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path);
+// The function of that code ("": any) at "/proc/PID/fd/N", or that was there and is open still. PermissionDenied where the file is another
+// user's: code runs for its own user alone. FailedPrecondition where it has gone; InvalidArgument where it is no such file.
+absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path, const std::string& code);
 
 }  // namespace penstock::python

@@ -55,7 +55,7 @@ void Close(const Pools& over) {
 
 std::string PoolKey(const FunctionFile& function, const PoolOptions& options) {
   struct stat found = {};
-  fstat(function.file.get(), &found);
+  fstat(function.file->get(), &found);
   return absl::StrCat(found.st_dev, " ", found.st_ino, " ", options.workers,
                       options.chooses ? "? " : " ", options.timeout_ms, " ",
                       options.max_rows_per_worker, " ", options.name, " ", options.configuration);

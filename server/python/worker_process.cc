@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(
   fcntl(theirs.get(), F_SETFL, fcntl(theirs.get(), F_GETFL) & ~O_NONBLOCK);
   worker->stack_ = ring::Descriptor(memfd_create("penstock-stack", MFD_CLOEXEC));
   std::array<ring::Descriptor, kNumOfWorker> moved;
-  std::array<int, kNumOfWorker> files = {function.file.get(), worker->desk_->inputs(),
+  std::array<int, kNumOfWorker> files = {function.file->get(), worker->desk_->inputs(),
                                          worker->desk_->outputs(), theirs.get(),
                                          worker->stack_.get()};
   for (int i = 0; i < kNumOfWorker; ++i) {

@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import penstock
 from programs import on_a_terminal
 
 
@@ -50,3 +52,26 @@ def test_what_cannot_run_is_an_error(penstock_command, counter):
     done = penstock_command("selftest", spec)
     assert done.code == 1 and "nothing" in done.err
     assert penstock_command("selftest", counter(), "--steps", 0).code == 2
+
+
+class CountsCalls:
+    """Impure: what it gives for some elements depends on how many its process has had."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, number):
+        self.calls += 1
+        return np.int64(self.calls if number % 8 == 5 else number)
+
+
+def test_an_impure_python_function_is_found_and_the_first_element_that_differs(penstock_command, tmp_path):
+    dataset = penstock.Dataset.range(1000).map(CountsCalls(), python=True, output=penstock.TensorSpec((), np.int64), workers=1).batch(8)
+    spec = tmp_path / "impure.textproto"
+    spec.write_text(dataset.spec_text())
+    # This process has the function as long as the dataset is there.
+    done = penstock_command("selftest", spec, "--steps", 6, "--resumes", 1, "--kills", 0, "--seed", 3, "--workers", 2)
+    assert done.code != 0, done
+    behind = int(re.search(r"^resumed after batch (\d+), \d workers +DIFFERENT: $", done.out, re.MULTILINE)[1])
+    assert f"\n  first     element {8 * (behind + 1) + 5} of the stream: row 5 of that batch\n" in done.out, done
+    assert done.out.splitlines()[-1] == "DIFFERENT BYTES; again: --seed 3"

@@ -68,6 +68,15 @@ class Drawing(Dataset):
         return index, random.random(), np.random.random(), torch.rand(2)
 
 
+def halves(samples):
+    """A collate_fn."""
+    return torch.stack([sample[0] / 2 for sample in samples])
+
+
+def seeds_nothing(word, worker):
+    """A worker_init_fn."""
+
+
 def generator(seed=42):
     return torch.Generator().manual_seed(seed)
 
@@ -1061,6 +1070,40 @@ def test_ranks_share_a_daemon(tmp_path):
     ranks = [subprocess.Popen([sys.executable, "-c", script, str(rank), name], stdout=subprocess.PIPE, text=True) for rank in range(2)]
     found = [json.loads(rank.communicate(timeout=120)[0]) for rank in ranks]
     assert sorted(found[0] + found[1]) == list(range(40)) and all(len(part) == 20 for part in found)
+
+
+# --- without cloudpickle ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_cloudpickle(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"collate_fn": halves}, {"worker_init_fn": functools.partial(seeds_nothing, "a word")}])
+def test_without_cloudpickle_what_stands_in_modules_works(no_cloudpickle, arguments):
+    ours, theirs = (
+        loader(numbers(), batch_size=7, shuffle=True, num_workers=2, generator=generator(), **arguments)
+        for loader in (DataLoader, torch.utils.data.DataLoader)
+    )
+    check_same(list(ours), list(theirs))
+
+
+@pytest.mark.parametrize("what, arguments", [
+    ("collate_fn", {"collate_fn": lambda samples: samples}),
+    ("worker_init_fn", {"worker_init_fn": lambda worker: None}),
+])  # fmt: skip
+def test_without_cloudpickle_what_stands_in_no_module_is_refused_by_name(no_cloudpickle, what, arguments):
+    with pytest.raises(TypeError, match=rf'^{what} is a builtins.function, which cannot be given .* go by cloudpickle: pip install "penstock\[python\]"$'):
+        next(iter(DataLoader(numbers(), num_workers=1, **arguments)))
+
+
+def test_without_cloudpickle_a_dataset_of_a_local_class_is_refused_by_name(no_cloudpickle):
+    class Local(Squares):
+        pass
+
+    with pytest.raises(TypeError, match=r'^dataset is a .*Local, which cannot be given to worker processes'):
+        next(iter(DataLoader(Local(), num_workers=1)))
 
 
 # --- the table ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ inline FunctionFile ShellFunction(const penstock::test::ScratchFolder& folder,
   std::string zeros;
   for (int i = 0; i < 31; ++i) zeros += "\\0";
   FunctionFile function;
-  function.file = ring::Descriptor(memfd_create("function", MFD_CLOEXEC));
+  function.file = std::make_shared<const ring::Descriptor>(memfd_create("function", MFD_CLOEXEC));
   function.program = "/bin/sh";
   function.flags = {"-c",
                     absl::StrCat("printf '\\020", zeros,

@@ -4,7 +4,7 @@ From version 1.4.15 on each Compose, and each transform that is called alone, ho
 when the object is, or copied with it, so that what they draw would depend on the process that has made it and on the elements that it has had. Here each outermost call draws by
 the element and by how many such calls the element has had before.
 
-_python_worker.py loads this file alone. Nothing costs anything before albumentations is imported.
+The worker (_worker/_start.py) loads this file alone. Nothing costs anything before albumentations is imported.
 """
 
 import sys

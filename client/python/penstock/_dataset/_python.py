@@ -40,7 +40,7 @@ class FunctionFile:
         import hashlib
 
         self.code = hashlib.sha256(data).hexdigest()[:16]
-        self._fd = _written([data, *buffers])
+        self._fd = _written([data, *buffers], self.code)
         # As _arrays.MemoryArray's: not in a forked child.
         weakref.finalize(self, os.close, self._fd).atexit = False
 
@@ -48,7 +48,7 @@ class FunctionFile:
         return f"/proc/{os.getpid()}/fd/{self._fd}"
 
 
-def _written(parts):
+def _written(parts, code):
     import fcntl
 
     offsets, offset = [], 0
@@ -58,7 +58,7 @@ def _written(parts):
     # The parts' places count from the header's end, whose length depends on their digits.
     room = 4096
     while True:
-        header = _header([[room + offset, _size(part)] for offset, part in zip(offsets, parts)])
+        header = _header([[room + offset, _size(part)] for offset, part in zip(offsets, parts)], code)
         if len(_MAGIC) + 8 + len(header) <= room:
             break
         room *= 2
@@ -82,7 +82,7 @@ def _size(part):
     return memoryview(part).nbytes
 
 
-def _header(parts):
+def _header(parts, code):
     """How this interpreter is started again, and where the function lies."""
     import json
     import subprocess
@@ -90,6 +90,7 @@ def _header(parts):
     folder = _daemon._working_folder() or ""
     environment = [f"{name}={value}" for name, value in os.environ.items()]
     described = {
+        "code": code,
         "program": sys.executable,
         "flags": subprocess._args_from_interpreter_flags(),
         "script": os.path.join(os.path.dirname(os.path.abspath(_errors.__file__)), "_worker", "_start.py"),

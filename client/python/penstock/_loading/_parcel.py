@@ -57,7 +57,7 @@ class Parcel:
 def _writable(memory):
     if memory.nbytes < _MIN_MAPPED_BYTES:
         return bytearray(memory)
-    # A part of the function's file, which _python_worker.py has mapped privately.
+    # A part of the function's file, which _worker/_function.py has mapped privately.
     view = (ctypes.c_uint8 * memory.nbytes).from_address(memory.ctypes.data)
     view.held = memory
     return view

@@ -35,7 +35,7 @@ class Seeds:
     """
 
     def __init__(self, key, wanted):
-        self.key = key
+        self.key = _row.spread(key)
         self.generators = dict(GENERATORS) if wanted else {}
         self.used = []
         self.states = {}
@@ -54,14 +54,14 @@ class Seeds:
             # One that the function has imported is not known from before.
             if name not in self.states or kind.state() != self.states[name]:
                 del self.generators[name]
-                self.used.append(kind())
+                self.used.append(kind().seed)
                 found = True
         return found
 
     def row(self, path):
-        key = _row.mixed(self.key, path)
-        for generator in self.used:
-            generator.seed(key)
+        key = _row.mixed_in(self.key, path)
+        for seed in self.used:
+            seed(key)
 
 
 class EveryGenerator:
@@ -117,7 +117,7 @@ class _NumpyRandom:
         bits = random.Philox(0)
         random.set_bit_generator(bits)
         # The generator keeps a second normal number back, which is to go, too.
-        state = {**bits.state, "has_gauss": 0, "gauss": 0.0}
+        state = {**_row.plain_state(bits), "has_gauss": 0, "gauss": 0.0}
         words = state["state"]["key"]
 
         def seed(key):

@@ -42,6 +42,8 @@ class Sheets:
         made_of = [Output(described, configuration.get("casts", False), yields and not describes) for described in configuration["outputs"]]
         wanted = None if describes else _structure.from_json(configuration["output_structure"])
         flatten = flattener(wanted)
+        # What has axes is shown in place, and may be written into; numbers and strings are objects of their own.
+        self.shows_inputs = any(feature.shape for feature in self.inputs)
         self.seeds = Seeds(configuration["key"], configuration["seeds"] and not iterates)
         given = _structure.from_json(configuration["input_structure"])
         self.takes_one = given is None
@@ -71,7 +73,8 @@ class Sheets:
             made, error = self._compute(tray, rows)
             self.progress.end()
             # The next sheet is seen, or, where generators are to be seeded, this one as it was handed over.
-            tray.drop_inputs(size)
+            if self.shows_inputs:
+                tray.drop_inputs(size)
             if not self.seeds.found():
                 return made, error, self.rows.end
 
