@@ -48,6 +48,8 @@ bool ToDouble(absl::string_view token, JsonScalar kind, double* value) {
   }
   const absl::from_chars_result result =
       absl::from_chars(token.data(), token.data() + token.size(), *value);
+  // "-0" is an integer, of which Python has one zero; "-0.0" is none.
+  if (kind == JsonScalar::kInteger && *value == 0) *value = 0;
   // What is nearer to zero than any number is zero, or the least number, as in Python.
   return result.ec == std::errc() || std::abs(*value) <= 1;
 }
