@@ -152,7 +152,7 @@ JsonFault JsonTokens::Find(absl::string_view text, bool* is_utf8) {
   Finder& finder = *finder_;
   if (finder.capacity > kKeptCapacity && size_ <= kKeptCapacity) finder = Finder();
   if (finder.capacity < size_) {
-    const size_t capacity = size_ + size_ / 2 + 4096;
+    const size_t capacity = size_ < kKeptCapacity ? size_ + size_ / 2 + 4096 : size_;
     // Depth is counted by Pass(): the library keeps a stack of it for its own second stage.
     if (simdjson::get_active_implementation()->create_dom_parser_implementation(
             capacity, 1, finder.implementation) != simdjson::SUCCESS) {
