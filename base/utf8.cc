@@ -40,6 +40,21 @@ int32_t DecodeUtf8(absl::string_view text, size_t* bytes) {
   return code;
 }
 
+std::string ReplaceNoUtf8(absl::string_view text) {
+  std::string replaced;
+  replaced.reserve(text.size());
+  while (!text.empty()) {
+    size_t bytes = 0;
+    if (DecodeUtf8(text, &bytes) >= 0) {
+      replaced.append(text.data(), bytes);
+    } else {
+      replaced += "\xef\xbf\xbd";
+    }
+    text.remove_prefix(bytes);
+  }
+  return replaced;
+}
+
 std::string ReadableUtf8(absl::string_view text, size_t bytes_max) {
   std::string readable;
   while (!text.empty()) {

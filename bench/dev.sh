@@ -18,6 +18,8 @@
 #: what augmenting images costs beside torchvision and Pillow
 #: ./dev bench python [--quick] [--cases A,B] [--peers A,B] [--workers 1,2]
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
+#: ./dev bench text [--quick] [--cases A,B]
+#: text for language models: JSON lines beside simdjson's bare loop
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -102,6 +104,12 @@ bench_python() {
   build release >&2
   with_python .venv/bin/python bench/python/run.py --torch-python "$(torch)" --tf-python "$(tensorflow)" \
     --grain-python "${PENSTOCK_BENCH_GRAIN_PYTHON:-build/grain-venv/bin/python}" "$@"
+}
+
+bench_text() {
+  deps >&2
+  build release >&2
+  with_python .venv/bin/python bench/text/run.py "$@"
 }
 
 bench_control() {

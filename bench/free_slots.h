@@ -43,18 +43,22 @@ class FreeSlots final : public BatchSink {
   FreeSlots(const Plan& plan, int slots) : slots_(slots) {
     constexpr size_t kSpare = 64;
     for (const BatchTensor& tensor : plan.tensors()) {
-      offsets_.push_back(stride_);
-      stride_ += (NumBytes(tensor.type).value() + kSpare + 63) / 64 * 64;
+      offsets_.push_back(tensor.fixed() ? stride_ : kNowhere);
+      if (tensor.fixed()) stride_ += (NumBytes(tensor.type).value() + kSpare + 63) / 64 * 64;
+      if (!tensor.fixed()) variable_bytes_ = kVariableBytes;
     }
-    memory_ = AllocateMemoryBlock(stride_ * slots);
+    memory_ = AllocateMemoryBlock((stride_ + variable_bytes_) * slots);
   }
 
   bool TryClaim(ClaimedSlot* slot) override {
     if (claimed_ - published_.load() == static_cast<uint64_t>(slots_)) return false;
     slot->slot = static_cast<int>(claimed_++ % slots_);
     slot->tensors.clear();
+    uint8_t* const begin = memory_.get() + slot->slot * (stride_ + variable_bytes_);
     for (const size_t offset : offsets_)
-      slot->tensors.push_back(memory_.get() + slot->slot * stride_ + offset);
+      slot->tensors.push_back(offset == kNowhere ? nullptr : begin + offset);
+    slot->variable = variable_bytes_ > 0 ? begin + stride_ : nullptr;
+    slot->variable_bytes = variable_bytes_;
     return true;
   }
   void Publish(const ClaimedSlot&, const StepInfo& info) override {
@@ -77,8 +81,13 @@ class FreeSlots final : public BatchSink {
   const std::string& cursor() const { return cursor_; }
 
  private:
+  // Of tensors whose size only the data tells, as of a ring by default.
+  static constexpr size_t kVariableBytes = size_t{64} << 20;
+  static constexpr size_t kNowhere = ~size_t{0};
+
   const int slots_;
   size_t stride_ = 0;
+  size_t variable_bytes_ = 0;
   std::vector<size_t> offsets_;
   MemoryBlock memory_;
   uint64_t claimed_ = 0;

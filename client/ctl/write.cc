@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,13 +17,14 @@ namespace {
 struct WriteOptions {
   std::string out;
   std::vector<std::string> files;
-  std::string jsonl;
+  JsonLinesOptions jsonl;
 };
 
 int Run(const WriteOptions& options) {
-  const absl::StatusOr<uint64_t> records = options.jsonl.empty()
-                                               ? WriteFiles(options.out, options.files)
-                                               : WriteJsonLines(options.out, options.jsonl);
+  JsonLinesOptions jsonl = options.jsonl;
+  jsonl.out = options.out;
+  const absl::StatusOr<uint64_t> records =
+      jsonl.path.empty() ? WriteFiles(options.out, options.files) : WriteJsonLines(jsonl);
   if (!records.ok()) {
     std::fprintf(stderr, "penstock write: %s\n", std::string(records.status().message()).c_str());
     return 1;
@@ -50,16 +52,28 @@ void AddWrite(Command root) {
   auto options = std::make_shared<WriteOptions>();
   Command command = root.AddCommand("write", "Pack files or JSON lines into a TFRecord file");
   command.Add("out", &options->out, "The TFRecord file to write").Required();
-  command.OneOf([options](Command input) {
+  std::optional<Option> jsonl;
+  command.OneOf([options, &jsonl](Command input) {
     input.Add("--files", &options->files,
               "Paths or globs: each file becomes an Example with `name` and `data`");
-    input.Add(
-        "--jsonl", &options->jsonl,
-        "A file with one JSON object on each line: each becomes an Example with its fields. All "
+    jsonl = input.Add(
+        "--jsonl", &options->jsonl.path,
+        "A file with one JSON object on each line: each becomes an Example with its fields, those "
+        "of an object in it under both names (user.name). All "
         "numbers of a field become float if any line of the file has a point or an exponent in "
         "that field, otherwise int64: write 1.0 if a feature is to be float. NaN, Infinity and "
         "-Infinity are floats, as Python's json writes them");
   });
+  command
+      .Add("--fields", &options->jsonl.fields,
+           "With --jsonl: the fields to write, such as id user.name; by default all")
+      .Needs(*jsonl);
+  command
+      .Add("--shards", &options->jsonl.num_shards,
+           "With --jsonl: the number of files, rows-00000-of-00008.tfrecord and so on for "
+           "rows.tfrecord, each of consecutive records")
+      .InRange(1, 1024)
+      .Needs(*jsonl);
   command.Runs([options] { return Run(*options); });
 }
 

@@ -19,10 +19,18 @@ void AddWrite(Command root);
 absl::StatusOr<uint64_t> WriteFiles(const std::string& out,
                                     const std::vector<std::string>& patterns);
 
-// One record a line, which holds a JSON object: each field becomes a feature of its name. Strings
-// become bytes, integers and booleans int64, numbers of which any line writes one with a fraction
-// or exponent float; an array becomes a list. Blank lines are passed over. Errors name the line and
-// the field. Returns the number of records.
-absl::StatusOr<uint64_t> WriteJsonLines(const std::string& out, const std::string& path);
+struct JsonLinesOptions {
+  std::string out;
+  std::string path;
+  // Which features to write; empty: all.
+  std::vector<std::string> fields;
+  // 0: one file of the name `out`; else as many of its name and their numbers (shards.h), of consecutive records.
+  int num_shards = 0;
+};
+
+// One record a line, which holds a JSON object: each field becomes a feature of its name, one of an object in it of both names joined by a
+// dot ("user.name"). Strings become bytes, integers and booleans int64, numbers of which any line writes one with a fraction or exponent
+// float; an array becomes a list. Blank lines are passed over. Errors name the line and the field. Returns the number of records.
+absl::StatusOr<uint64_t> WriteJsonLines(const JsonLinesOptions& options);
 
 }  // namespace penstock::ctl

@@ -6,11 +6,14 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/ctl/shards.h"
 #include "client/ctl/write.h"
 #include "io/record/example_builder.h"
 #include "io/record/tfrecord_writer.h"
@@ -19,6 +22,9 @@ namespace penstock::ctl {
 namespace {
 
 using nlohmann::json;
+
+// Objects in objects, of one line.
+constexpr size_t kNestingMax = 64;
 
 enum class Kind { kUnknown, kBytes, kInt64, kFloat };
 
@@ -66,7 +72,8 @@ absl::StatusOr<Kind> KindOf(const json& value) {
           "a list in a list: write one flat list, and give its shape in parse_example");
     default:
       return absl::InvalidArgumentError(
-          "expected a string, a number or a list of them, found an object");
+          "a list of objects has no counterpart in an Example: read the lines as they are "
+          "(json_lines)");
   }
 }
 
@@ -208,22 +215,102 @@ void ForEachElement(const json& value, Visit visit) {
   for (const json& element : value) visit(element);
 }
 
-absl::StatusOr<Fields> LearnFields(const std::string& path) {
-  Fields fields;
-  const absl::Status status = ForEachObject(path, [&](uint64_t line, const json& object) {
-    for (const auto& [name, value] : object.items()) {
-      Field& field = fields[name];
-      absl::Status learned;
-      ForEachElement(value, [&](const json& element) {
-        if (learned.ok()) learned = Learn(element, line, &field);
-      });
-      if (!learned.ok()) return Error(learned.message(), path, line, name);
+// Calls `visit(name, value)` for each field of an object, and of objects in it: "user.name".
+template <typename Visit>
+absl::Status ForEachField(const json& object, const std::string& prefix, size_t depth,
+                          std::set<std::string>* names, const Visit& visit) {
+  if (depth > kNestingMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("objects nest more than ", kNestingMax, " deep"));
+  }
+  for (const auto& [key, value] : object.items()) {
+    const std::string name = prefix.empty() ? key : absl::StrCat(prefix, ".", key);
+    absl::Status status;
+    if (value.is_object()) {
+      status = ForEachField(value, name, depth + 1, names, visit);
+    } else if (!names->insert(name).second) {
+      status = absl::InvalidArgumentError(absl::StrCat(
+          "two values are called \"", name, "\": a key has a dot where objects are joined by one"));
+    } else {
+      status = visit(name, value);
     }
-    return absl::OkStatus();
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+// The fields of one line that are wanted: all, if `wanted` is empty.
+template <typename Visit>
+absl::Status ForEachWanted(const json& object, const std::set<std::string>& wanted,
+                           const Visit& visit) {
+  std::set<std::string> names;
+  return ForEachField(object, "", 1, &names, [&](const std::string& name, const json& value) {
+    return wanted.empty() || wanted.count(name) > 0 ? visit(name, value) : absl::OkStatus();
+  });
+}
+
+struct Learned {
+  Fields fields;
+  uint64_t num_lines = 0;
+};
+
+absl::StatusOr<Learned> LearnFields(const std::string& path, const std::set<std::string>& wanted) {
+  Learned result;
+  absl::Status status = ForEachObject(path, [&](uint64_t line, const json& object) {
+    ++result.num_lines;
+    std::string field_name;
+    const absl::Status found =
+        ForEachWanted(object, wanted, [&](const std::string& name, const json& value) {
+          Field& field = result.fields[name];
+          absl::Status learned;
+          ForEachElement(value, [&](const json& element) {
+            if (learned.ok()) learned = Learn(element, line, &field);
+          });
+          if (!learned.ok()) field_name = name;
+          return learned;
+        });
+    return found.ok() ? found : Error(found.message(), path, line, field_name);
   });
   if (!status.ok()) return status;
-  return fields;
+  for (const std::string& name : wanted) {
+    if (result.fields.count(name) > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("no line has the field \"", name, "\" of --fields (", path, ")"));
+  }
+  return result;
 }
+
+// One file, or shards: as many consecutive records in each, but for one.
+class OutputFiles {
+ public:
+  static absl::StatusOr<OutputFiles> Create(const std::string& out, int num_shards) {
+    OutputFiles files;
+    if (num_shards == 0) {
+      auto writer = TfrecordWriter::Create(out);
+      if (!writer.ok()) return writer.status();
+      files.one_ = *std::move(writer);
+      return files;
+    }
+    const std::filesystem::path path(out);
+    auto shards = ShardSet::Create(path.has_parent_path() ? path.parent_path().string() : ".",
+                                   path.stem().string(), num_shards);
+    if (!shards.ok()) return shards.status();
+    files.shards_.emplace(*std::move(shards));
+    return files;
+  }
+
+  TfrecordWriter& Of(uint64_t record, uint64_t num_records) {
+    if (one_ != nullptr) return *one_;
+    const auto size = static_cast<unsigned __int128>(shards_->size());
+    return (*shards_)[static_cast<int>(record * size / num_records)];
+  }
+
+  absl::Status Close() { return one_ != nullptr ? one_->Close() : shards_->Close(); }
+
+ private:
+  std::unique_ptr<TfrecordWriter> one_;
+  std::optional<ShardSet> shards_;
+};
 
 void AddFeature(const std::string& name, const json& value, Kind kind, ExampleBuilder* example) {
   if (kind == Kind::kBytes) {
@@ -250,24 +337,31 @@ void AddFeature(const std::string& name, const json& value, Kind kind, ExampleBu
 
 }  // namespace
 
-absl::StatusOr<uint64_t> WriteJsonLines(const std::string& out, const std::string& path) {
+absl::StatusOr<uint64_t> WriteJsonLines(const JsonLinesOptions& options) {
+  const std::set<std::string> wanted(options.fields.begin(), options.fields.end());
   // Whether a field holds integers or fractions is known only at the last line, so the file is read
   // twice.
-  auto fields = LearnFields(path);
-  if (!fields.ok()) return fields.status();
-  auto writer = TfrecordWriter::Create(out);
-  if (!writer.ok()) return writer.status();
+  auto learned = LearnFields(options.path, wanted);
+  if (!learned.ok()) return learned.status();
+  auto shards = OutputFiles::Create(options.out, options.num_shards);
+  if (!shards.ok()) return shards.status();
   ExampleBuilder example;
-  absl::Status status = ForEachObject(path, [&](uint64_t, const json& object) {
+  uint64_t written = 0;
+  absl::Status status = ForEachObject(options.path, [&](uint64_t line, const json& object) {
+    if (written == learned->num_lines)
+      return Error("the file has more lines than a moment ago", options.path, line, "");
     example.Clear();
-    for (const auto& [name, value] : object.items()) {
-      AddFeature(name, value, fields->at(name).kind, &example);
-    }
-    return (*writer)->Write(example.Serialize());
+    absl::Status added =
+        ForEachWanted(object, wanted, [&](const std::string& name, const json& value) {
+          AddFeature(name, value, learned->fields.at(name).kind, &example);
+          return absl::OkStatus();
+        });
+    if (!added.ok()) return Error(added.message(), options.path, line, "");
+    return shards->Of(written++, learned->num_lines).Write(example.Serialize());
   });
+  if (status.ok()) status = shards->Close();
   if (!status.ok()) return status;
-  if (status = (*writer)->Close(); !status.ok()) return status;
-  return (*writer)->num_records();
+  return written;
 }
 
 }  // namespace penstock::ctl

@@ -27,6 +27,8 @@ const char* DamageReasonName(DamageReason reason) {
       return "not a whole record";
     case DamageReason::kValue:
       return "a stage failed on it";
+    case DamageReason::kNoDocument:
+      return "not JSON";
   }
   return "unknown reason";
 }

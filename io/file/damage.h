@@ -23,6 +23,7 @@ enum class DamageReason : uint8_t {
   kCompressedData = 6,  // what follows cannot be decompressed
   kPartialRecord = 7,   // fixed-length records: a rest that is no whole record
   kValue = 8,           // a sound record that a later stage can do nothing with
+  kNoDocument = 9,      // a line that is no JSON document
 };
 
 // As a user reads it.

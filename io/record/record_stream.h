@@ -81,6 +81,8 @@ class RecordStream {
   void Take(size_t bytes) { taken_ += bytes; }
   bool is_plain() const { return compression_ == Compression::kNone; }
   bool skips_damage() const { return on_damage_ == OnDamage::kSkipRecord; }
+  // Whether a record is to be checked before it is told of, as far as it can be.
+  bool verifies_damage() const { return on_damage_ != OnDamage::kFail; }
   bool failed() const { return !error_.ok(); }
 
   // `offset` begins what is bad.

@@ -57,6 +57,7 @@ absl::Status DescribeDamage(DamageReason reason, const uint8_t* frame, uint64_t 
     case DamageReason::kCompressedData:
     case DamageReason::kPartialRecord:
     case DamageReason::kValue:
+    case DamageReason::kNoDocument:
       break;
   }
   return absl::DataLossError(DamageReasonName(reason));

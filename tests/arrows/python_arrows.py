@@ -27,7 +27,7 @@ ALLOWED = {
     "_loading": {"ground", "_spec", "penstock"},
     "loops": {"ground", "_tracing", "_running", "penstock", "_loading"},
 }
-_NAMES = {"audio", "functions", "image", "io", "strings"}
+_NAMES = {"_json", "audio", "functions", "image", "io", "strings"}
 # What worker processes load by themselves, too.
 _SENT = {"penstock._loading._parcel", "penstock._loading._payload"}
 _FACES = {"", "experimental"}

@@ -72,7 +72,7 @@ TEST_CASE("JSON lines become Examples") {
       folder.Put("in.jsonl",
                  "{\"x\": [1, 2.5], \"n\": -3, \"text\": \"h\\u00e9\", \"flag\": true}\n\n"
                  "{\"x\": 4, \"n\": [], \"text\": [\"a\", \"b\"]}");
-  auto records = WriteJsonLines(folder / "out", lines);
+  auto records = WriteJsonLines({folder / "out", lines});
   REQUIRE(records.ok());
   CHECK(*records == 2);
   Expected expected;
@@ -95,7 +95,7 @@ TEST_CASE("What is not finite is written as Python's json writes it") {
                                        "{\"x\": [1, NaN, -Infinity,Infinity, 2e0, -3]}\n"
                                        "{\"NaN\": \"-Infinity\", \"x\": NaN , \"text\": [\"\\\\\", "
                                        "\"a \\\"NaN\"], \"y\":-Infinity}");
-  auto records = WriteJsonLines(folder / "out", lines);
+  auto records = WriteJsonLines({folder / "out", lines});
   REQUIRE(records.ok());
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -107,6 +107,52 @@ TEST_CASE("What is not finite is written as Python's json writes it") {
   second.AddFloat("x", {kNaN});
   second.AddFloat("y", {-kInfinity});
   CHECK(folder.Get("out") == expected.Bytes());
+}
+
+TEST_CASE("Fields of objects in objects have both names, and only those asked for are written") {
+  Folder folder;
+  const std::string lines =
+      folder.Put("in.jsonl",
+                 "{\"id\": 1, \"user\": {\"name\": \"a\", \"at\": {\"x\": 2}}, \"other\": null}\n"
+                 "{\"id\": 2, \"user\": {\"at\": {}}, \"other\": [[]]}\n");
+  auto records = WriteJsonLines(
+      {.out = folder / "out", .path = lines, .fields = {"user.at.x", "id", "user.name"}});
+  REQUIRE(records.status().message() == "");
+  CHECK(*records == 2);
+  Expected expected;
+  ExampleBuilder& first = expected.Next();
+  first.AddInt64("id", 1);
+  first.AddInt64("user.at.x", 2);
+  first.AddBytes("user.name", "a");
+  expected.Next().AddInt64("id", 2);
+  CHECK(folder.Get("out") == expected.Bytes());
+
+  auto unknown = WriteJsonLines({.out = folder / "no", .path = lines, .fields = {"id", "user"}});
+  CHECK(unknown.status().message() ==
+        absl::StrCat("no line has the field \"user\" of --fields (", lines, ")"));
+  CHECK_FALSE(std::filesystem::exists(folder / "no"));
+  std::string deep;
+  for (int i = 0; i < 65; ++i) deep += "{\"x\": ";
+  const std::string too_deep = folder.Put("deep.jsonl", deep + "1" + std::string(65, '}'));
+  CHECK(WriteJsonLines({.out = folder / "no", .path = too_deep}).status().message() ==
+        absl::StrCat("objects nest more than 64 deep (", too_deep, ", line 1)"));
+}
+
+TEST_CASE("Shards hold consecutive records, and as many each as there are") {
+  Folder folder;
+  std::string text;
+  for (int n = 0; n < 11; ++n) absl::StrAppend(&text, "{\"n\": ", n, "}\n\n");
+  const std::string lines = folder.Put("in.jsonl", text);
+  auto records = WriteJsonLines({.out = folder / "rows.tfrecord", .path = lines, .num_shards = 3});
+  REQUIRE(records.status().message() == "");
+  CHECK(*records == 11);
+  const int begins[] = {0, 4, 8, 11};
+  for (int shard = 0; shard < 3; ++shard) {
+    Expected expected;
+    for (int n = begins[shard]; n < begins[shard + 1]; ++n) expected.Next().AddInt64("n", n);
+    CHECK(folder.Get(absl::StrCat("rows-0000", shard, "-of-00003.tfrecord")) == expected.Bytes());
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "rows.tfrecord"));
 }
 
 TEST_CASE("A bad JSON line is named") {
@@ -122,9 +168,12 @@ TEST_CASE("A bad JSON line is named") {
       {"{\"x\": [1, [2]]}",
        "a list in a list: write one flat list, and give its shape in parse_example (PATH, line 1, "
        "field \"x\")"},
-      {"{\"x\": {\"y\": 1}}",
-       "expected a string, a number or a list of them, found an object (PATH, line 1, field "
-       "\"x\")"},
+      {"{\"x\": {\"y\": [{\"z\": 1}]}}",
+       "a list of objects has no counterpart in an Example: read the lines as they are "
+       "(json_lines) (PATH, line 1, field \"x.y\")"},
+      {"{\"a\": {\"b\": 1}, \"a.b\": 2}",
+       "two values are called \"a.b\": a key has a dot where objects are joined by one (PATH, line "
+       "1)"},
       {"{\"x\": null}",
        "null has no counterpart in an Example: leave the field out (PATH, line 1, field \"x\")"},
       {"{\"x\": 9223372036854775808}",
@@ -141,7 +190,7 @@ TEST_CASE("A bad JSON line is named") {
   for (const Case& c : cases) {
     Folder folder;
     const std::string path = folder.Put("in.jsonl", c.lines);
-    auto records = WriteJsonLines(folder / "out", path);
+    auto records = WriteJsonLines({folder / "out", path});
     REQUIRE_FALSE(records.ok());
     std::string expected = c.message;
     expected.replace(expected.find("PATH"), 4, path);
@@ -159,7 +208,7 @@ TEST_CASE("JSON lines of what cannot be read twice are refused, and not half rea
   close(pipe_fds[1]);
   for (const std::string& path : {folder / "folder", absl::StrCat("/dev/fd/", pipe_fds[0])}) {
     INFO(path);
-    const auto records = WriteJsonLines(folder / "out", path);
+    const auto records = WriteJsonLines({folder / "out", path});
     CHECK(records.status().message() ==
           absl::StrCat("expected a regular file, which is read twice: ", path));
     CHECK_FALSE(std::filesystem::exists(folder / "out"));

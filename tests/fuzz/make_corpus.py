@@ -93,6 +93,17 @@ def jpeg():
         yield name, (_TREE / "tests" / "golden" / "images" / f"{name}.jpg").read_bytes() + options
 
 
+def json_documents():
+    """As json_fuzz.cc reads them: the first byte: 1 where bytes that are no UTF-8 are replaced."""
+    yield "scalars", b'\x00{"a": -12, "b": {"s": "x\\u00e9\\ud83d\\ude42\\n"}}'
+    yield "lists", b'\x00{"l": ["a", null, "b\\"c"], "v": [[1, 2.5], [NaN, -0]], "m": [{"r": [1, 2]}, {}, {"r": []}]}'
+    yield "twice", b'\x00{"a": 1, "a": 2, "b": {"s": "1"}, "b": {}, "\\u0061": 3}'
+    yield "other", b'\x00\xef\xbb\xbf {"x": [{}, [], true, false, null, 1e400], "a": "7"}\r\n'
+    yield "any_bytes", b'\x01{"b": {"s": "a\xff\xe4\xb8\\ud800z"}}'
+    yield "deep", b"\x00" + b'[{"a":' * 600 + b"1"
+    yield "cut", b'\x00{"l": ["a\\'
+
+
 def npz():
     def saved(save, *arguments, **arrays):
         file = io.BytesIO()
@@ -144,7 +155,7 @@ def release_page():
 
 
 def main():
-    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "npz": npz, "png": png,
+    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents, "npz": npz, "png": png,
                         "record_frame": record_frame, "release_page": release_page}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -72,6 +72,18 @@ class ContractFiles {
     WriteFile(folder / "lines.txt", lines);
     WriteFile(folder / "more.txt", "the\nlast\nfile");
     WriteFile(folder / "lines.txt.gz", Gzip(lines));
+    // Documents, with blank lines, and lines that are none.
+    std::string documents, hurt;
+    for (int i = 0; i < 90; ++i) {
+      const std::string document = absl::StrCat(
+          R"({"n": )", i, R"(, "s": ")", std::string(i % 11, 's'), R"(\n", "l": [)",
+          i % 4 == 0 ? "" : absl::StrCat(i, ", ", -i), R"(], "user": {"id": )", i * i, "}}");
+      absl::StrAppend(&documents, document, i % 5 == 0 ? "\r\n\n" : "\n");
+      absl::StrAppend(&hurt, i % 13 == 4 ? document.substr(0, 9) : document, "\n");
+    }
+    WriteFile(folder / "documents.jsonl", documents);
+    WriteFile(folder / "documents.jsonl.gz", Gzip(documents));
+    WriteFile(folder / "hurt.jsonl", hurt);
     WriteFile(folder / "pieces.bin", "head" + pieces + "feet!");
     std::string numbers = NpyHeaderText("<i8", "(300, 2)");
     for (int64_t i = 0; i < 600; ++i) numbers.append(reinterpret_cast<const char*>(&i), sizeof(i));
@@ -119,6 +131,17 @@ class ContractFiles {
                   {"$STEPS",
                    "parse_sequence_example { context { key: 'n' int64 {} } sequence { key: 'steps' "
                    "sequence { dtype: 'string' } } }"},
+                  {"$DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl' }"},
+                  {"$GZIP_DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl.gz' }"},
+                  {"$HURT_DOCUMENTS",
+                   "json_lines { files: 'FOLDER/hurt.jsonl' files: 'FOLDER/documents.jsonl' "
+                   "cycle_length: 2 damage { on_damage: SKIP_RECORD } }"},
+                  {"$CUT_DOCUMENTS",
+                   "json_lines { files: 'FOLDER/*.jsonl' damage { on_damage: SKIP_SHARD } }"},
+                  {"$DECODE",
+                   "decode_json { feature { name: 'n' dtype: 'int64' } feature { name: 's' dtype: "
+                   "'string' } feature { name: 'l' dtype: 'int64' shape: -1 } feature { name: "
+                   "'user.id' dtype: 'float32' default_value { floats: 0.5 } } }"},
                   {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
                   {"$PIECES",
                    "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "

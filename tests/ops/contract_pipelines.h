@@ -550,6 +550,23 @@ inline constexpr const char* kContractPipelines[] = {
     "csv { files: 'FOLDER/lines.txt.gz' column { dtype: 'string' } field_delim: ' ' select_col: 1 "
     "compression: 'GZIP' } | shuffle { buffer_size: 9 seed: 1 } | repeat { count: 2 } | batch { "
     "batch_size: 16 }",
+    // JSON.
+    "$DOCUMENTS | $DECODE | ragged_batch { batch_size: 7 }",
+    "$DOCUMENTS | shuffle { buffer_size: 20 seed: 1 } | batch { batch_size: 8 } | $DECODE | repeat "
+    "{ count: 2 }",
+    "$GZIP_DOCUMENTS | skip { count: 3 } | $DECODE | padded_batch { batch_size: 9 } | repeat { "
+    "count: 3 }",
+    "$HURT_DOCUMENTS | $DECODE | ragged_batch { batch_size: 6 } | repeat { count: 2 }",
+    "$HURT_DOCUMENTS | batch { batch_size: 16 } | repeat {}",
+    "$CUT_DOCUMENTS | batch { batch_size: 9 } | decode_json { feature { name: 'l' dtype: 'int64' "
+    "shape: -1 form: SPARSE } feature { name: 's' dtype: 'string' } } | repeat { count: 2 }",
+    "json_lines { files: 'FOLDER/hurt.jsonl' } | decode_json { feature { name: 'n' dtype: 'int64' "
+    "} "
+    "} | ignore_errors {} | shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 4 } | repeat "
+    "{ count: 2 }",
+    "$DOCUMENTS | batch { batch_size: 5 } | decode_json { feature { name: 'l' dtype: 'int64' "
+    "shape: "
+    "-1 form: PADDED default_value { ints: -9 } } } | repeat { count: 2 }",
     // Caches.
     "$RANGE | shuffle { buffer_size: 20 seed: 1 } | cache {} | repeat { count: 3 } | batch { "
     "batch_size: 9 }",

@@ -8,6 +8,7 @@ _PAGES = [
     ("Datasets", "datasets", "", ["Dataset", "DatasetIterator", "FilesDataset", "FixedLengthRecordDataset", "TextLineDataset", "TFRecordDataset",
                                   "Options", "TensorSpec", "Skipped", "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY"]),
     ("Attaching", "attaching", "", ["attach", "shared_daemon", "stop_private_daemon"]),
+    ("JSON", "json", "", ["JsonFeature", "decode_json"]),
     ("Tensors", "tensors", "", ["RaggedTensor", "SparseTensor", "Tensor"]),
     ("Python functions", "python_functions", "", ["At", "numpy_function", "py_function", "rng"]),
     ("Errors", "errors", "", ["Error", "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError", "DetachedError",

@@ -49,6 +49,7 @@ from penstock._errors import (
     UnimplementedError,
     UnknownError,
 )
+from penstock._json import JsonFeature, decode_json
 from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
@@ -87,6 +88,7 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "InternalError",
     "InvalidArgumentError",
+    "JsonFeature",
     "Loader",
     "NotFoundError",
     "Options",
@@ -113,6 +115,7 @@ __all__ = [
     "attach",
     "audio",
     "bfloat16",
+    "decode_json",
     "default_socket",
     "experimental",
     "float16",

@@ -17,6 +17,7 @@ from penstock._dataset._batching import Batching
 from penstock._dataset._cardinality import INFINITE, UNKNOWN
 from penstock._dataset._chain import ASK, Chain, shown
 from penstock._dataset._described import counted, specs, validated
+from penstock._dataset._json import Json
 from penstock._dataset._keeping import Keeping
 from penstock._dataset._order import Order
 from penstock._dataset._parts import Value
@@ -38,7 +39,7 @@ def _apply(trace, function, element):
         return _user_function.result_of(function, element)
 
 
-class Dataset(Sources, Order, Batching, Work, Keeping, Watched, Chain):
+class Dataset(Sources, Order, Batching, Work, Json, Keeping, Watched, Chain):
     """A sequence of elements, each a nest of dicts and tuples of tensors, as tf.data.Dataset.
 
     Iterating gives NumPy arrays over the daemon's memory, read-only and without a copy (penstock.attach

@@ -8,11 +8,12 @@ from typing import Any, Optional, Sequence
 import numpy as np
 
 from penstock import _dtypes
-from penstock._dataset import Dataset, _nested
-from penstock._dataset._arguments import check_unused, integer, optional, turns
+from penstock._dataset import Dataset
+from penstock._dataset._arguments import check_unused, integer, optional
 from penstock._dataset._paths import files_of
+from penstock._dataset._reading import compression, damage_policy, reading_stages
 from penstock._spec import _textproto
-from penstock._spec._stage import Nested, Stage, Trait, declare
+from penstock._spec._stage import Stage, Trait, declare
 from penstock._tracing._language import call
 
 
@@ -23,29 +24,11 @@ declare("csv", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("files", Trait.GIVES_NO_PATHS)
 
 
-def _compression(compression_type):
-    if compression_type not in (None, "", "NONE", "GZIP", "ZLIB", "ZSTD"):
-        raise ValueError(f"compression_type is None, GZIP, ZLIB or ZSTD: {compression_type!r}")
-    return compression_type or None
-
-
-def _cycle_length(num_parallel_reads):
-    # AUTOTUNE: nothing in the order depends on the machine.
-    return turns(num_parallel_reads, "num_parallel_reads")
-
-
 class _Reader(Dataset):
     """A dataset of one source."""
 
     def _read(self, op, fields, filenames, num_parallel_reads, name):
-        cycle_length = _cycle_length(num_parallel_reads)
-        if isinstance(filenames, Dataset):
-            inside = Nested([Stage(op, fields, name)])
-            turns = [("input", [inside]), ("cycle_length", cycle_length)]
-            stages = (*_nested.as_paths(filenames._stages), Stage("interleave", turns))
-        else:
-            stages = [Stage(op, [("files", files_of(filenames)), *fields, ("cycle_length", cycle_length)], name)]
-        super().__init__(stages, None)
+        super().__init__(reading_stages(op, fields, filenames, num_parallel_reads, name), None)
 
 
 class TFRecordDataset(_Reader):
@@ -77,19 +60,8 @@ class TFRecordDataset(_Reader):
         max_skipped_fraction: Optional[float] = None,
     ) -> None:
         check_unused(buffer_size=buffer_size)
-        damage = None
-        if on_damage not in ("fail", "skip_record", "skip_shard"):
-            raise ValueError(f"on_damage is fail, skip_record or skip_shard: {on_damage!r}")
-        if on_damage == "fail" and (max_skipped is not None or max_skipped_fraction is not None):
-            raise ValueError("max_skipped and max_skipped_fraction are limits of what on_damage skips; it is 'fail', which skips nothing")
-        if on_damage != "fail":
-            damage = _textproto.Message(
-                # Enum values stand without quotes.
-                ("on_damage", _textproto.Bare(on_damage.upper())),
-                ("max_skipped", optional(max_skipped, "max_skipped")),
-                ("max_skipped_fraction", None if max_skipped_fraction is None else float(max_skipped_fraction)),
-            )
-        fields = [("compression", _compression(compression_type)), ("damage", damage)]
+        damage = damage_policy(on_damage, max_skipped, max_skipped_fraction)
+        fields = [("compression", compression(compression_type)), ("damage", damage)]
         self._read("tfrecord", fields, filenames, num_parallel_reads, name)
 
 
@@ -109,7 +81,7 @@ class TextLineDataset(_Reader):
         name: Optional[str] = None,
     ) -> None:
         check_unused(buffer_size=buffer_size)
-        fields = [("compression", _compression(compression_type))]
+        fields = [("compression", compression(compression_type))]
         self._read("text_line", fields, filenames, num_parallel_reads, name)
 
 
@@ -139,7 +111,7 @@ class FixedLengthRecordDataset(_Reader):
             ("record_bytes", integer(record_bytes, "record_bytes")),
             ("header_bytes", optional(header_bytes, "header_bytes")),
             ("footer_bytes", optional(footer_bytes, "footer_bytes")),
-            ("compression", _compression(compression_type)),
+            ("compression", compression(compression_type)),
         ]
         self._read("fixed_length_record", fields, filenames, num_parallel_reads, name)
 
@@ -226,7 +198,7 @@ class CsvDataset(_Reader):
             ("use_quote_delim", None if use_quote_delim else False),
             ("na_value", na_value or None),
             ("select_col", selected),
-            ("compression", _compression(compression_type)),
+            ("compression", compression(compression_type)),
         ]
         stage = Stage("csv", [("files", files_of(filenames)), *fields], name)
         Dataset.__init__(self, [stage], (None,) * len(columns))

@@ -8,7 +8,7 @@ import numpy as np
 from penstock._dataset import Dataset
 from penstock._dataset._arguments import at_least, integer, optional, turns
 from penstock._dataset._paths import without_globs
-from penstock._dataset._readers import CsvDataset, TFRecordDataset, _cycle_length
+from penstock._dataset._readers import CsvDataset, TFRecordDataset
 from penstock._tracing._refusals import listed
 
 
@@ -207,7 +207,7 @@ def make_csv_dataset(
             select_cols=None if select_columns is None else selected,
         )
 
-    cycle_length = _cycle_length(num_parallel_reads) or 1
+    cycle_length = turns(num_parallel_reads, "num_parallel_reads") or 1
     codecs.lookup(encoding)
     at_least(1, shuffle_buffer_size, "shuffle_buffer_size")
     optional(shuffle_seed, "shuffle_seed")

@@ -1,0 +1,392 @@
+#include "base/json_text.h"
+
+#include <cstring>
+
+#include <simdjson.h>
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/utf8.h"
+
+namespace penstock {
+namespace {
+
+// Behind a larger text its memory is given back.
+constexpr size_t kKeptCapacity = size_t{4} << 20;
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+bool IsSpace(char byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
+bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
+int HexValue(char byte) {
+  if (IsDigit(byte)) return byte - '0';
+  const char lower = static_cast<char>(byte | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// Where a string begins that has no end, or has a control character in it: what simdjson says without a place.
+JsonFault LocateStringFault(absl::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '"') {
+      at += text[at] == '\\';  // it escapes, wherever it stands
+      continue;
+    }
+    const size_t begin = at;
+    for (++at; at < text.size() && text[at] != '"'; ++at) {
+      if (static_cast<unsigned char>(text[at]) < 0x20)
+        return {"a string has a control character in it", at};
+      at += text[at] == '\\';
+    }
+    if (at >= text.size()) return {"a string has no end", begin};
+  }
+  return {"a string has no end", text.size()};
+}
+
+size_t LocateNoUtf8(absl::string_view text) {
+  size_t at = 0, bytes = 0;
+  while (at < text.size() && DecodeUtf8(text.substr(at), &bytes) >= 0) at += bytes;
+  return at;
+}
+
+// Four hexadecimal digits.
+int32_t CodeUnit(const char* digits) {
+  int32_t unit = 0;
+  for (int i = 0; i < 4; ++i) {
+    const int value = HexValue(digits[i]);
+    if (value < 0) return -1;
+    unit = unit << 4 | value;
+  }
+  return unit;
+}
+
+char* WriteCodePoint(int32_t code, char* to) {
+  if (code < 0x80) {
+    *to++ = static_cast<char>(code);
+  } else if (code < 0x800) {
+    *to++ = static_cast<char>(0xc0 | code >> 6);
+    *to++ = static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    if (code < 0x10000) {
+      *to++ = static_cast<char>(0xe0 | code >> 12);
+    } else {
+      *to++ = static_cast<char>(0xf0 | code >> 18);
+      *to++ = static_cast<char>(0x80 | (code >> 12 & 0x3f));
+    }
+    *to++ = static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    *to++ = static_cast<char>(0x80 | (code & 0x3f));
+  }
+  return to;
+}
+
+char OneByteEscape(char byte) {
+  switch (byte) {
+    case '"':
+    case '\\':
+    case '/':
+      return byte;
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return '\0';
+  }
+}
+
+// Copies up to the next backslash or the end. Eight bytes at a time; both spans have room for whole words only as far as they reach.
+const char* CopyPlain(const char* from, const char* end, char** to) {
+  constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
+  while (end - from >= 8) {
+    uint64_t word;
+    std::memcpy(&word, from, 8);
+    const uint64_t x = word ^ (kOnes * '\\');
+    const uint64_t found = (x - kOnes) & ~x & kHighs;
+    if (found != 0) {
+      // The lowest mark is a backslash, whatever the marks above it are.
+      const int plain = __builtin_ctzll(found) / 8;
+      std::memcpy(*to, from, plain);
+      *to += plain;
+      return from + plain;
+    }
+    std::memcpy(*to, &word, 8);
+    from += 8;
+    *to += 8;
+  }
+  while (from < end && *from != '\\') *(*to)++ = *from++;
+  return from;
+}
+
+}  // namespace
+
+struct JsonTokens::Finder {
+  std::unique_ptr<simdjson::internal::dom_parser_implementation> implementation;
+  size_t capacity = 0;
+};
+
+JsonTokens::JsonTokens() : finder_(std::make_unique<Finder>()) {}
+JsonTokens::~JsonTokens() = default;
+
+std::string DescribeJsonFault(const JsonFault& fault) {
+  return absl::StrCat("not JSON: ", fault.what, " (byte ", fault.offset, " of the text)");
+}
+
+JsonFault JsonTokens::Find(absl::string_view text, bool* is_utf8) {
+  *is_utf8 = true;
+  const size_t passed = absl::StartsWith(text, kByteOrderMark) ? kByteOrderMark.size() : 0;
+  // Offsets are those of the text as it was given.
+  const auto behind_mark = [passed](JsonFault fault) {
+    fault.offset += passed;
+    return fault;
+  };
+  text.remove_prefix(passed);
+  text_ = text.data();
+  size_ = text.size();
+  passed_ = passed;
+  count_ = 0;
+  if (size_ >= UINT32_MAX - 64) return {"expected less than 4 GiB, found more", 0};
+  if (size_ == 0) return behind_mark({"expected a value, found nothing", 0});
+  Finder& finder = *finder_;
+  if (finder.capacity > kKeptCapacity && size_ <= kKeptCapacity) finder = Finder();
+  if (finder.capacity < size_) {
+    const size_t capacity = size_ < kKeptCapacity ? size_ + size_ / 2 + 4096 : size_;
+    // Depth is counted by Pass(): the library keeps a stack of it for its own second stage.
+    if (simdjson::get_active_implementation()->create_dom_parser_implementation(
+            capacity, 1, finder.implementation) != simdjson::SUCCESS) {
+      finder = Finder();
+      return {"no memory for the places of its tokens", 0};
+    }
+    finder.capacity = capacity;
+  }
+  const simdjson::error_code error = finder.implementation->stage1(
+      reinterpret_cast<const uint8_t*>(text_), size_, simdjson::stage1_mode::regular);
+  switch (error) {
+    case simdjson::SUCCESS:
+      break;
+    case simdjson::UTF8_ERROR:
+      *is_utf8 = false;
+      return behind_mark({"expected UTF-8, found other bytes", LocateNoUtf8(text)});
+    case simdjson::EMPTY:
+      return behind_mark({"expected a value, found nothing", 0});
+    case simdjson::UNCLOSED_STRING:
+    case simdjson::UNESCAPED_CHARS:
+      return behind_mark(LocateStringFault(text));
+    default:
+      return {simdjson::error_message(error), 0};
+  }
+  begins_ = finder.implementation->structural_indexes.get();
+  count_ = finder.implementation->n_structural_indexes;
+  return {};
+}
+
+absl::string_view JsonTokens::text(size_t token) const {
+  const size_t first = begin(token);
+  size_t end = begin(token + 1);
+  while (end > first + 1 && IsSpace(text_[end - 1])) --end;
+  return {text_ + first, end - first};
+}
+
+bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
+  const size_t first = begin(token);
+  const absl::string_view whole = text(token);
+  if (whole.size() < 2 || whole.back() != '"') {
+    *fault = {"a string has no end", passed_ + first};
+    return false;
+  }
+  const char* const end = whole.data() + whole.size() - 1;
+  const char* at = whole.data() + 1;
+  while (at < end) {
+    at = static_cast<const char*>(std::memchr(at, '\\', end - at));
+    if (at == nullptr) return true;
+    if (at + 1 < end && OneByteEscape(at[1]) != '\0') {
+      at += 2;
+    } else if (end - at >= 6 && at[1] == 'u' && CodeUnit(at + 2) >= 0) {
+      at += 6;
+    } else {
+      *fault = {"an escape that there is not", passed_ + static_cast<size_t>(at - text_)};
+      return false;
+    }
+  }
+  return true;
+}
+
+JsonScalar JsonScalarOf(absl::string_view token) {
+  if (token == "null") return JsonScalar::kNull;
+  if (token == "true") return JsonScalar::kTrue;
+  if (token == "false") return JsonScalar::kFalse;
+  if (token == "NaN" || token == "Infinity" || token == "-Infinity") return JsonScalar::kNotFinite;
+  const char* at = token.data();
+  const char* const end = at + token.size();
+  const auto digits = [&at, end] {
+    const char* const first = at;
+    while (at < end && IsDigit(*at)) ++at;
+    return at > first;
+  };
+  if (at < end && *at == '-') ++at;
+  if (at < end && *at == '0') {
+    ++at;
+  } else if (!digits()) {
+    return JsonScalar::kNone;
+  }
+  if (at == end) return JsonScalar::kInteger;
+  if (*at == '.') {
+    ++at;
+    if (!digits()) return JsonScalar::kNone;
+  }
+  if (at < end && (*at == 'e' || *at == 'E')) {
+    ++at;
+    if (at < end && (*at == '+' || *at == '-')) ++at;
+    if (!digits()) return JsonScalar::kNone;
+  }
+  return at == end ? JsonScalar::kReal : JsonScalar::kNone;
+}
+
+bool JsonTokens::PassScalar(size_t token, JsonFault* fault) const {
+  if (JsonScalarOf(text(token)) != JsonScalar::kNone) return true;
+  const char first = kind(token);
+  const bool is_mark = first == ',' || first == ':' || first == ']' || first == '}';
+  *fault = {is_mark ? "expected a value, found a mark between values"
+                    : "expected a value, found something else",
+            offset(token)};
+  return false;
+}
+
+size_t JsonTokens::Pass(size_t token, JsonFault* fault) const {
+  // Of each open bracket: whether it is an object's.
+  uint64_t objects[kJsonDepthMax / 64];
+  size_t depth = 0;
+  const auto is_object = [&] { return objects[(depth - 1) / 64] >> ((depth - 1) % 64) & 1; };
+  const auto open = [&](bool object) {
+    if (depth == kJsonDepthMax) return false;
+    const uint64_t bit = uint64_t{1} << (depth % 64);
+    objects[depth / 64] = object ? (depth % 64 == 0 ? 0 : objects[depth / 64]) | bit
+                                 : (depth % 64 == 0 ? 0 : objects[depth / 64]) & ~bit;
+    ++depth;
+    return true;
+  };
+  const auto fail = [&](const char* what) {
+    *fault = {what, offset(token)};
+    return token;
+  };
+  bool wants_key = false;
+  while (true) {
+    if (wants_key) {
+      if (kind(token) != '"')
+        return fail("expected a key in quotation marks, found something else");
+      if (!PassString(token, fault)) return token;
+      if (kind(++token) != ':') return fail("expected a colon behind a key, found something else");
+      ++token;
+      wants_key = false;
+    }
+    const char first = kind(token);
+    if (first == '{' || first == '[') {
+      if (!open(first == '{')) return fail("more than 1024 brackets are open");
+      ++token;
+      if (kind(token) != (first == '{' ? '}' : ']')) {
+        wants_key = first == '{';
+        continue;
+      }
+      ++token;
+      --depth;
+    } else if (first == '"') {
+      if (!PassString(token, fault)) return token;
+      ++token;
+    } else if (first == '\0' && token >= count_) {
+      return fail("expected a value, found the end");
+    } else {
+      if (!PassScalar(token, fault)) return token;
+      ++token;
+    }
+    // Behind a value.
+    while (true) {
+      if (depth == 0) return token;
+      const char next = kind(token);
+      if (next == ',') {
+        wants_key = is_object();
+        ++token;
+        break;
+      }
+      if (next != (is_object() ? '}' : ']')) {
+        if (token >= count_) return fail("a bracket has no end");
+        return fail(is_object() ? "expected a comma or } behind a value, found something else"
+                                : "expected a comma or ] behind a value, found something else");
+      }
+      --depth;
+      ++token;
+    }
+  }
+}
+
+size_t JsonTokens::Skip(size_t token) const {
+  size_t depth = 0;
+  do {
+    const char first = text_[begins_[token++]];
+    if (first == '{' || first == '[') ++depth;
+    if (first == '}' || first == ']') --depth;
+  } while (depth > 0);
+  return token;
+}
+
+JsonFault JsonTokens::CheckEnd(size_t token) const {
+  if (token >= count_) return {};
+  return {"expected the end behind the document, found more", offset(token)};
+}
+
+JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& tokens) {
+  bool is_utf8 = true;
+  std::string replaced;
+  JsonFault fault = tokens.Find(text, &is_utf8);
+  if (!is_utf8 && any_bytes) {
+    replaced = ReplaceNoUtf8(text);
+    fault = tokens.Find(replaced, &is_utf8);
+  }
+  if (fault) return fault;
+  const size_t end = tokens.Pass(0, &fault);
+  return fault ? fault : tokens.CheckEnd(end);
+}
+
+size_t WriteJsonString(absl::string_view string, char* to, char** to_end) {
+  const char* from = string.data();
+  const char* const end = from + string.size();
+  size_t lone = 0;
+  while (true) {
+    from = CopyPlain(from, end, &to);
+    if (from == end) break;
+    if (from[1] != 'u') {
+      *to++ = OneByteEscape(from[1]);
+      from += 2;
+      continue;
+    }
+    int32_t code = CodeUnit(from + 2);
+    from += 6;
+    if (code >= 0xd800 && code < 0xe000) {
+      const int32_t low = code < 0xdc00 && end - from >= 6 && from[0] == '\\' && from[1] == 'u'
+                              ? CodeUnit(from + 2)
+                              : -1;
+      if (low >= 0xdc00 && low < 0xe000) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        from += 6;
+      } else {
+        code = 0xfffd;
+        ++lone;
+      }
+    }
+    to = WriteCodePoint(code, to);
+  }
+  *to_end = to;
+  return lone;
+}
+
+size_t AppendJsonString(absl::string_view string, std::string* out) {
+  const size_t before = out->size();
+  out->resize(before + string.size());
+  char* end = nullptr;
+  const size_t lone = WriteJsonString(string, out->data() + before, &end);
+  out->resize(end - out->data());
+  return lone;
+}
+
+}  // namespace penstock

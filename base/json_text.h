@@ -1,0 +1,96 @@
+// The tokens of a JSON text, and whether it is one: RFC 8259, with NaN, Infinity and -Infinity, which Python's json writes.
+//
+// simdjson's first stage finds where tokens begin, on the instruction set that the processor has, and checks UTF-8 and strings. What
+// follows what is checked here. The verdict is that of Python's json.loads() on bytes: one byte order mark in front is passed over,
+// control characters inside of strings are refused, and any number of digits is fine. Lone surrogates in escapes are no fault here.
+//
+// Threads:  one thread at a time; its memory is worth keeping for the next text.
+// Owns:     the places of the tokens; never the text, which must stay.
+// Limits:   texts below 4 GiB; kJsonDepthMax open brackets (Python's own limit is near 1,000).
+// Cost:     Find(): some 0.2 ns a byte, and four bytes of memory for each token, for each byte of the text as address space alone.
+//           Pass(): a few nanoseconds a token.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace penstock {
+
+inline constexpr size_t kJsonDepthMax = 1024;
+
+// What is wrong with a text: null is nothing.
+struct JsonFault {
+  const char* what = nullptr;  // "a string has no end"
+  size_t offset = 0;           // of the text
+
+  explicit operator bool() const { return what != nullptr; }
+};
+
+// "not JSON: a string has no end (byte 17 of the text)".
+std::string DescribeJsonFault(const JsonFault& fault);
+
+class JsonTokens {
+ public:
+  JsonTokens();
+  ~JsonTokens();
+  JsonTokens(const JsonTokens&) = delete;
+  JsonTokens& operator=(const JsonTokens&) = delete;
+
+  // Finds the tokens of a text. `*is_utf8` is false, and there is no other fault, where nothing but bytes that are no UTF-8 stand in the way;
+  // their first is the fault's offset.
+  JsonFault Find(absl::string_view text, bool* is_utf8);
+
+  size_t count() const { return count_; }
+  // The first byte of a token; 0, which begins none, behind the last one.
+  char kind(size_t token) const { return token < count_ ? text_[begins_[token]] : '\0'; }
+  // Where it stands in the text that Find() was given.
+  size_t offset(size_t token) const { return passed_ + begin(token); }
+  // All of a token that is no bracket, comma or colon; of a string with its quotation marks.
+  absl::string_view text(size_t token) const;
+  // The bytes of a string between its quotation marks, as they stand. REQUIRES: Pass() was content with it.
+  absl::string_view string(size_t token) const {
+    const absl::string_view whole = text(token);
+    return whole.substr(1, whole.size() - 2);
+  }
+
+  // Checks the value that begins with a token. Returns the token behind it.
+  size_t Pass(size_t token, JsonFault* fault) const;
+  // The token behind a value that Pass() was content with.
+  size_t Skip(size_t token) const;
+  // That nothing follows the document.
+  JsonFault CheckEnd(size_t token) const;
+
+ private:
+  struct Finder;
+
+  size_t begin(size_t token) const { return token < count_ ? begins_[token] : size_; }
+
+  bool PassString(size_t token, JsonFault* fault) const;
+  bool PassScalar(size_t token, JsonFault* fault) const;
+
+  std::unique_ptr<Finder> finder_;
+  const char* text_ = nullptr;
+  size_t size_ = 0;
+  size_t passed_ = 0;  // bytes in front of text_: a byte order mark
+  const uint32_t* begins_ = nullptr;
+  size_t count_ = 0;
+};
+
+// What a token that is no string, bracket, comma or colon may be.
+enum class JsonScalar : uint8_t { kNone, kNull, kTrue, kFalse, kInteger, kReal, kNotFinite };
+JsonScalar JsonScalarOf(absl::string_view token);
+
+// Whether a text is one JSON document of valid UTF-8 (or, if `any_bytes`, of any bytes): for lines, which are checked whole.
+JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& tokens);
+
+// What the bytes of a string mean that PassString() was content with, at the end of `*out`: escapes resolved. Lone surrogates become
+// U+FFFD; returns how many there were.
+size_t AppendJsonString(absl::string_view string, std::string* out);
+// The same into memory with room for as many bytes as the string has, which it never exceeds. `*end`: behind the last one.
+size_t WriteJsonString(absl::string_view string, char* to, char** end);
+
+}  // namespace penstock

@@ -1,0 +1,14 @@
+// Lines that are one JSON document each, without their ends, "\n" or "\r\n". A last line needs none. Lines of nothing but spaces, tabs and
+// carriage returns are passed over. Where damage is skipped, a line that is no JSON document is damage; else nothing looks into it.
+#pragma once
+
+#include <memory>
+
+#include "io/record/record_format.h"
+
+namespace penstock {
+
+// `any_bytes`: bytes that are no UTF-8 are no damage.
+std::shared_ptr<const RecordFormat> JsonLineFormat(bool any_bytes);
+
+}  // namespace penstock

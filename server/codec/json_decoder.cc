@@ -1,0 +1,368 @@
+#include "server/codec/json_decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/utf8.h"
+#include "server/codec/json_number.h"
+#include "server/codec/json_row.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kShownBytes = 40;
+constexpr size_t kNotFound = ~size_t{0};
+
+std::string Shown(absl::string_view text) {
+  return absl::StrCat(ReadableUtf8(text, kShownBytes), text.size() > kShownBytes ? "…" : "");
+}
+
+}  // namespace
+
+// One document.
+class JsonDecoder::Walk {
+ public:
+  Walk(const JsonDecoder& decoder, Arena& arena, JsonScratch& scratch)
+      : fields_(decoder.fields_),
+        paths_(decoder.paths_),
+        replaces_(decoder.errors_ == JsonErrors::kReplace),
+        arena_(arena),
+        scratch_(scratch),
+        tokens_(scratch.tokens) {}
+
+  absl::Status Run() {
+    size_t end = 0;
+    (void)Visit(0, 0, &end);
+    return std::move(status_);
+  }
+
+ private:
+  using Node = JsonPaths::Node;
+
+  // The value that begins with a token is the node's. False: status_ says what is wrong.
+  bool Visit(int index, size_t token, size_t* end) {
+    const Node& node = paths_.node(index);
+    const char first = tokens_.kind(token);
+    *end = token + 1;
+    if (first == 'n') {
+      for (const size_t field : node.below) {
+        if (fields_[field].refuse_null) return Wrong(field, index, token, Expected(field, index));
+      }
+      return Missing(index, token);
+    }
+    if (first == '{') {
+      if (!node.here.empty())
+        return Wrong(node.here[0], index, token, Expected(node.here[0], index));
+      if (node.wants_list()) return WrongKind(index, token, "a list");
+      return VisitObject(index, token, end);
+    }
+    if (first == '[') {
+      if (!node.here.empty())
+        return Wrong(node.here[0], index, token, Expected(node.here[0], index));
+      if (node.wants_object()) return WrongKind(index, token, "an object");
+      return VisitList(index, token, end);
+    }
+    if (node.wants_object() || node.wants_list())
+      return WrongKind(index, token, node.wants_object() ? "an object" : "a list");
+    for (const size_t field : node.here) {
+      if (!Put(field, index, token)) return false;
+    }
+    return true;
+  }
+
+  bool VisitObject(int index, size_t token, size_t* end) {
+    const Node& node = paths_.node(index);
+    for (const int child : node.keys) scratch_.found[child] = kNotFound;
+    size_t guess = 0;
+    ++token;
+    while (tokens_.kind(token) != '}') {
+      const absl::string_view key = tokens_.string(token);
+      int child = paths_.FindKey(node, key, &guess);
+      if (child < 0 && std::memchr(key.data(), '\\', key.size()) != nullptr) {
+        std::string plain;
+        (void)AppendJsonString(key, &plain);
+        child = paths_.FindKey(node, plain, &guess);
+      }
+      // Of a key that comes twice the last one counts.
+      if (child >= 0) scratch_.found[child] = token + 2;
+      token = tokens_.Skip(token + 2);
+      if (tokens_.kind(token) == ',') ++token;
+    }
+    *end = token + 1;
+    for (const int child : node.keys) {
+      size_t behind = 0;
+      const size_t found = scratch_.found[child];
+      if (!(found == kNotFound ? Missing(child, kNotFound) : Visit(child, found, &behind)))
+        return false;
+    }
+    return true;
+  }
+
+  bool VisitList(int index, size_t token, size_t* end) {
+    const Node& node = paths_.node(index);
+    for (const int child : node.places) scratch_.found[child] = kNotFound;
+    int64_t place = 0;
+    ++token;
+    while (tokens_.kind(token) != ']') {
+      for (const int child : node.places) {
+        if (paths_.node(child).step.place == place) scratch_.found[child] = token;
+      }
+      if (node.each >= 0) {
+        scratch_.places[node.level + 1] = place;
+        if (!Visit(node.each, token, &token)) return false;
+      } else {
+        token = tokens_.Skip(token);
+      }
+      ++place;
+      if (tokens_.kind(token) == ',') ++token;
+    }
+    *end = token + 1;
+    if (node.each >= 0) {
+      for (const size_t field : paths_.node(node.each).below) {
+        if (!EndAxis(field, index, node.level)) return false;
+      }
+    }
+    for (const int child : node.places) {
+      size_t behind = 0;
+      const size_t found = scratch_.found[child];
+      if (!(found == kNotFound ? Missing(child, kNotFound) : Visit(child, found, &behind)))
+        return false;
+    }
+    return true;
+  }
+
+  // --- values ---
+
+  bool Put(size_t field, int index, size_t token) {
+    const JsonField& wanted = fields_[field];
+    const absl::string_view text = tokens_.text(token);
+    if (text[0] == '"') {
+      if (wanted.type.dtype == DType::kString) return PutString(field, index, token);
+      const absl::string_view inside = text.substr(1, text.size() - 2);
+      if (!wanted.from_text) return Wrong(field, index, token, Expected(field, index));
+      return PutScalar(field, index, token, inside);
+    }
+    if (wanted.type.dtype == DType::kString)
+      return Wrong(field, index, token, Expected(field, index));
+    return PutScalar(field, index, token, text);
+  }
+
+  bool PutScalar(size_t field, int index, size_t token, absl::string_view text) {
+    uint8_t value[8];
+    const char* const wrong = ReadJsonScalar(text, fields_[field].type.dtype, value);
+    if (wrong == nullptr) {
+      AppendNumber(field, value);
+      return true;
+    }
+    std::string expected = Expected(field, index);
+    if (*wrong != '\0') absl::StrAppend(&expected, ", found one that is ", wrong);
+    return Wrong(field, index, token, expected);
+  }
+
+  void AppendNumber(size_t field, const uint8_t* value) {
+    JsonValues& values = scratch_.values[field];
+    const size_t size = DTypeSize(fields_[field].type.dtype);
+    if (values.to == nullptr) {
+      values.bytes.insert(values.bytes.end(), value, value + size);
+    } else if (values.count < fields_[field].row_values) {
+      // Of too many the rest is only counted.
+      std::memcpy(values.to + values.count * size, value, size);
+    }
+    ++values.count;
+  }
+
+  bool PutString(size_t field, int index, size_t token) {
+    const absl::string_view text = tokens_.string(token);
+    JsonValues& values = scratch_.values[field];
+    size_t lone = 0;
+    const bool has_escapes = std::memchr(text.data(), '\\', text.size()) != nullptr;
+    if (!fields_[field].shape.empty()) {
+      const size_t before = values.bytes.size();
+      values.bytes.resize(before + text.size());
+      char* const to = reinterpret_cast<char*>(values.bytes.data()) + before;
+      char* end = to + text.size();
+      if (has_escapes) {
+        lone = WriteJsonString(text, to, &end);
+      } else if (!text.empty()) {
+        std::memcpy(to, text.data(), text.size());
+      }
+      values.bytes.resize(before + (end - to));
+      values.sizes.push_back(static_cast<uint32_t>(end - to));
+    } else if (has_escapes) {
+      char* const to = reinterpret_cast<char*>(arena_.Allocate(text.size()));
+      char* end = nullptr;
+      lone = WriteJsonString(text, to, &end);
+      values.view = {reinterpret_cast<const uint8_t*>(to), static_cast<size_t>(end - to)};
+    } else {
+      values.view = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+    }
+    ++values.count;
+    if (lone == 0 || replaces_) return true;
+    return Wrong(field, index, token, "expected characters, found a lone surrogate in");
+  }
+
+  // --- what is not there ---
+
+  // `token`: the null that stands there; kNotFound: nothing does.
+  bool Missing(int index, size_t token) {
+    const Node& node = paths_.node(index);
+    for (const size_t field : node.below) {
+      if (Fill(field, node.level)) continue;
+      const JsonField& wanted = fields_[field];
+      const char* const remedy = node.level < wanted.shape.size() && wanted.list_axes > node.level
+                                     ? "allow_missing is not set"
+                                     : "there is no default_value";
+      if (token != kNotFound)
+        return Wrong(field, index, token, absl::StrCat(Expected(field, index), " (", remedy, ")"));
+      status_ = absl::DataLossError(absl::StrCat("feature \"", wanted.name, "\" (",
+                                                 paths_.PathTo(index, scratch_.places),
+                                                 "): missing, and ", remedy));
+      return false;
+    }
+    return true;
+  }
+
+  // The axes from `level` on, and what they hold, of what is not there.
+  bool Fill(size_t field, size_t level) {
+    const JsonField& wanted = fields_[field];
+    if (level < wanted.list_axes) {
+      if (!wanted.allow_missing) return false;
+      CountAxis(field, level);
+      return true;
+    }
+    if (!wanted.has_default()) return false;
+    if (level == wanted.shape.size()) {
+      PutDefault(field);
+      return true;
+    }
+    for (int64_t i = 0; i < wanted.shape[level]; ++i) {
+      if (!Fill(field, level + 1)) return false;
+    }
+    CountAxis(field, level);
+    return true;
+  }
+
+  void PutDefault(size_t field) {
+    const JsonField& wanted = fields_[field];
+    JsonValues& values = scratch_.values[field];
+    const auto one_of = [&](size_t count) { return count == 1 ? 0 : values.count % count; };
+    if (wanted.type.dtype != DType::kString) {
+      const size_t size = DTypeSize(wanted.type.dtype);
+      return AppendNumber(field, wanted.default_numbers.data() +
+                                     size * one_of(wanted.default_numbers.size() / size));
+    }
+    const std::string& value = wanted.default_strings[one_of(wanted.default_strings.size())];
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(value.data());
+    if (wanted.shape.empty()) {
+      uint8_t* const to = arena_.Allocate(value.size());
+      if (!value.empty()) std::memcpy(to, bytes, value.size());
+      values.view = {to, value.size()};
+    } else {
+      values.bytes.insert(values.bytes.end(), bytes, bytes + value.size());
+      values.sizes.push_back(static_cast<uint32_t>(value.size()));
+    }
+    ++values.count;
+  }
+
+  // --- axes ---
+
+  // What an axis holds so far: values, or rows of the axis in it.
+  int64_t Items(size_t field, size_t level) const {
+    const JsonValues& values = scratch_.values[field];
+    return level + 1 == values.splits.size()
+               ? static_cast<int64_t>(values.count)
+               : static_cast<int64_t>(values.splits[level + 1].size()) - 1;
+  }
+
+  // A row of the axis ends.
+  void CountAxis(size_t field, size_t level) {
+    scratch_.values[field].splits[level].push_back(Items(field, level));
+  }
+
+  bool EndAxis(size_t field, int index, size_t level) {
+    const int64_t wanted = fields_[field].shape[level];
+    const int64_t found = Items(field, level) - scratch_.values[field].splits[level].back();
+    CountAxis(field, level);
+    if (wanted == kUnknownSize || wanted == found) return true;
+    status_ = absl::DataLossError(absl::StrCat("feature \"", fields_[field].name, "\" (",
+                                               paths_.PathTo(index, scratch_.places),
+                                               "): expected ", wanted, " values, found ", found));
+    return false;
+  }
+
+  // --- errors ---
+
+  std::string Expected(size_t field, int index) const {
+    const JsonField& wanted = fields_[field];
+    if (paths_.node(index).wants_object()) return "expected an object";
+    if (paths_.node(index).wants_list()) return "expected a list";
+    return absl::StrCat("expected ", DTypeName(wanted.type.dtype));
+  }
+
+  bool WrongKind(int index, size_t token, absl::string_view expected) {
+    return Wrong(paths_.node(index).below[0], index, token, absl::StrCat("expected ", expected));
+  }
+
+  bool Wrong(size_t field, int index, size_t token, const std::string& expected) {
+    const absl::string_view text = tokens_.text(token);
+    std::string found;
+    if (text[0] == '"') {
+      found = absl::StrCat("the string \"", Shown(tokens_.string(token)), "\"");
+    } else if (text[0] == '{' || text[0] == '[') {
+      found = text[0] == '{' ? "an object" : "a list";
+    } else {
+      found = Shown(text);
+    }
+    const bool says_found = absl::StrContains(expected, "found");
+    status_ = absl::DataLossError(absl::StrCat(
+        "feature \"", fields_[field].name, "\" (", paths_.PathTo(index, scratch_.places),
+        "): ", expected, says_found ? ": " : ", found ", found, " (byte ", tokens_.offset(token),
+        " of the document)"));
+    return false;
+  }
+
+  const std::vector<JsonField>& fields_;
+  const JsonPaths& paths_;
+  const bool replaces_;
+  Arena& arena_;
+  JsonScratch& scratch_;
+  const JsonTokens& tokens_;
+  absl::Status status_;
+};
+
+JsonDecoder::JsonDecoder(std::vector<JsonField> fields, JsonErrors errors)
+    : fields_(std::move(fields)), errors_(errors), paths_(fields_) {}
+
+absl::Status JsonDecoder::Decode(absl::string_view document, absl::Span<const Target> targets,
+                                 Arena& arena, JsonScratch& scratch) const {
+  bool is_utf8 = true;
+  JsonFault fault = scratch.tokens.Find(document, &is_utf8);
+  if (!is_utf8 && errors_ == JsonErrors::kReplace) {
+    const std::string replaced = ReplaceNoUtf8(document);
+    auto* const kept = reinterpret_cast<char*>(arena.Allocate(replaced.size()));
+    std::memcpy(kept, replaced.data(), replaced.size());
+    fault = scratch.tokens.Find({kept, replaced.size()}, &is_utf8);
+  }
+  if (!fault) {
+    const size_t end = scratch.tokens.Pass(0, &fault);
+    if (!fault) fault = scratch.tokens.CheckEnd(end);
+  }
+  if (fault) return absl::DataLossError(DescribeJsonFault(fault));
+  scratch.values.resize(fields_.size());
+  scratch.found.resize(paths_.size());
+  scratch.places.resize(JsonStep::kStepsMax + 1);
+  for (size_t i = 0; i < fields_.size(); ++i)
+    ClearJsonValues(fields_[i], targets[i].to, &scratch.values[i]);
+  absl::Status status = Walk(*this, arena, scratch).Run();
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < fields_.size(); ++i) {
+    if (targets[i].row != nullptr)
+      MakeJsonRow(fields_[i], scratch.values[i], arena, targets[i].row, targets[i].dims);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace penstock
