@@ -28,6 +28,7 @@ class Errands;
 class StageClock;
 struct KeptGauge;
 struct OrderNode;
+struct PackGauge;
 struct SectionTask;
 class SectionsAhead;
 using SectionQueue = WorkQueue<SectionTask>;
@@ -58,6 +59,8 @@ struct FrontContext {
   const RecordList* window = nullptr;
   // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
   KeptGauge* gauges = nullptr;
+  // What ops have packed, the same.
+  PackGauge* packs = nullptr;
   // Where ops have other work done than elements'; null where nobody does any: then there is no disk that something is kept on, and the op
   // loads its indices itself.
   Errands* errands = nullptr;

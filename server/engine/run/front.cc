@@ -79,7 +79,7 @@ std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context)
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
              SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
-             KeptGauge* gauges, const std::atomic<int>* waiting, Errands* errands)
+             KeptGauge* gauges, const std::atomic<int>* waiting, Errands* errands, PackGauge* packs)
     : width_(plan.width()),
       stage_names_(plan.stage_names()),
       // Complete before there are ops: those of nested datasets have a copy.
@@ -92,6 +92,7 @@ Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQue
                .ahead = ahead_,
                .clock = clock_,
                .gauges = gauges,
+               .packs = packs,
                .errands = errands,
                .waiting = waiting},
       last_(MakeOrder(plan.order(), context_)) {}
