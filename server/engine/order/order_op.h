@@ -59,13 +59,13 @@ struct FrontContext {
   const RecordList* window = nullptr;
   // What ops keep of their elements, by stage; null for a front whose ops keep nothing beyond its own life.
   KeptGauge* gauges = nullptr;
-  // What ops have packed, the same.
-  PackGauge* packs = nullptr;
   // Where ops have other work done than elements'; null where nobody does any: then there is no disk that something is kept on, and the op
   // loads its indices itself.
   Errands* errands = nullptr;
   // How many wait for the front's lock; null where nobody can.
   const std::atomic<int>* waiting = nullptr;
+  // What ops have packed, by stage; null as `gauges` is.
+  PackGauge* packs = nullptr;
 
   // What may go on for ever without a read looks at it, and returns kBlocked: to be called again, unless nobody wants anything any more.
   bool interrupted() const {

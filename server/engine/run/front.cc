@@ -92,9 +92,9 @@ Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQue
                .ahead = ahead_,
                .clock = clock_,
                .gauges = gauges,
-               .packs = packs,
                .errands = errands,
-               .waiting = waiting},
+               .waiting = waiting,
+               .packs = packs},
       last_(MakeOrder(plan.order(), context_)) {}
 
 absl::Status Front::Restore(Position position) {
