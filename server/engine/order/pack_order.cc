@@ -130,6 +130,11 @@ class PackOrderOp final : public OrderOp {
 
   void HandOn(uint64_t sequence, RecordList& out) {
     const absl::Span<const PackedPiece> pieces = packer_->Sequence(sequence);
+    RecordRef row = documents_[pieces.front().document];
+    const uint64_t path = MixPath(ElementCells::PackedPath(row), pieces.front().start);
+    row.length = PackedRow::CellBytes(pieces.size());
+    uint8_t* const cell = cells_.Take(row.length);
+    row.data = cell;
     cut_.clear();
     of_.clear();
     uint64_t tokens = 0;
@@ -145,13 +150,7 @@ class PackOrderOp final : public OrderOp {
         context_.store.Share({&document, 1});
       }
     }
-    RecordRef row = of_.front();
-    row.length = PackedRow::CellBytes(pieces.size());
-    row.in_map = 0;
-    uint8_t* const cell = cells_.Take(row.length);
-    row.data = cell;
-    PackedRow::Write(MixPath(ElementCells::PackedPath(of_.front()), cut_.front().start), cut_, of_,
-                     cell);
+    PackedRow::Write(path, cut_, of_, cell);
     context_.store.Own(cell, of_);
     out.push_back(row);
     if (gauge_ != nullptr)
