@@ -515,6 +515,26 @@ inline constexpr const char* kContractPipelines[] = {
     "padded_shape { feature: 'floats' shape: 50 } pad_to_bucket_boundary: true drop_remainder: "
     "true "
     "} | repeat {}",
+    // Sequences of documents.
+    "$LISTS | pack { sequence_length: 7 tokens: 'ints' end_id: -1 segment_ids: true positions: "
+    "true window: 20 } | batch { batch_size: 4 } | repeat { count: 2 }",
+    "$LISTS | shuffle { buffer_size: 30 seed: 1 } | pack { sequence_length: 16 tokens: 'ints' "
+    "method: 'best_fit' window: 70 cu_seqlens: true max_documents: 5 loss_mask: true } | shuffle { "
+    "buffer_size: 9 seed: 2 } | batch { batch_size: 3 } | repeat {}",
+    "$LISTS | pack { sequence_length: 3 tokens: 'ints' method: 'first_fit_decreasing' "
+    "segment_ids: true window: 9 } | shard { num_shards: 3 index: 1 } | batch { batch_size: 2 } | "
+    "repeat { count: 2 }",
+    "$RANGE | map { out: 'tokens = arange(value % 13) + value * 100' out: 'begin = value % 13 // "
+    "2' } | filter { predicate: 'begin != 3' } | pack { sequence_length: 8 tokens: 'tokens' "
+    "split_documents: false loss_mask: true answer_begin: 'begin' window: 10 cu_seqlens: true } | "
+    "skip { count: 3 } | repeat { count: 3 }",
+    "$RANGE | map { out: 'tokens = arange(value % 30)' } | pack { sequence_length: 10 tokens: "
+    "'tokens' long_documents: 'error' positions: true drop_remainder: true window: 40 } | map { "
+    "out: 'tokens = tokens' out: 'drawn = random_uniform([2], seed=3)' } | ignore_errors {} | "
+    "batch "
+    "{ batch_size: 4 } | repeat { count: 2 }",
+    "$RANGE | repeat { count: 3 } | window { size: 30 (| map { out: 't = arange(value % 5)' } | "
+    "pack { sequence_length: 6 window: 12 method: 'best_fit' } |) } | batch { batch_size: 5 }",
     // States.
     "$RANGE | map { out: 'value = value * value % 23' structure: 'null' } | unique {} | batch { "
     "batch_size: 4 } | repeat { count: 3 }",

@@ -28,6 +28,7 @@ class Errands;
 class StageClock;
 struct KeptGauge;
 struct OrderNode;
+struct PackGauge;
 struct SectionTask;
 class SectionsAhead;
 using SectionQueue = WorkQueue<SectionTask>;
@@ -63,6 +64,8 @@ struct FrontContext {
   Errands* errands = nullptr;
   // How many wait for the front's lock; null where nobody can.
   const std::atomic<int>* waiting = nullptr;
+  // What ops have packed, by stage; null as `gauges` is.
+  PackGauge* packs = nullptr;
 
   // What may go on for ever without a read looks at it, and returns kBlocked: to be called again, unless nobody wants anything any more.
   bool interrupted() const {

@@ -103,11 +103,18 @@ uint32_t GrowingDataset::AddReference() {
 
 void GrowingDataset::BeginInCells(int stage, std::unique_ptr<ElementCells> cells,
                                   std::string structure) {
-  dataset_.cells = cells.get();
+  const ElementCells* const in_cells = cells.get();
+  BeginLoaded(stage, std::move(cells), std::move(structure));
+  dataset_.cells = in_cells;
+}
+
+void GrowingDataset::BeginLoaded(int stage, std::unique_ptr<ColumnLoader> loader,
+                                 std::string structure) {
+  dataset_.cells = nullptr;
   auto work = std::make_unique<WorkNode>();
   work->stages = {stage};
-  work->output = cells->output();
-  work->loader = std::move(cells);
+  work->output = loader->output();
+  work->loader = std::move(loader);
   work->first_file = dataset_.work->LowestFile();
   work->inputs.push_back(std::move(dataset_.work));
   dataset_.work = std::move(work);

@@ -51,6 +51,8 @@ class GrowingDataset {
   // The elements are those of `cells` from here on, one reference each, which `stage` makes of what
   // stood so far.
   void BeginInCells(int stage, std::unique_ptr<ElementCells> cells, std::string structure);
+  // The same where `loader` has them.
+  void BeginLoaded(int stage, std::unique_ptr<ColumnLoader> loader, std::string structure);
 
   bool batched() const { return dataset_.batch_rows.has_value(); }
   // The elements of every batch, where all have as many.

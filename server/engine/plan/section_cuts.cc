@@ -196,6 +196,11 @@ const ElementCells* SectionCuts::BeginInFront(Signature signature, std::string s
                       /*of_batches=*/false);
 }
 
+void SectionCuts::BeginLoaded(std::unique_ptr<ColumnLoader> loader, std::string structure) {
+  stages_.MarkOrder(*dataset_.now().work);
+  dataset_.BeginLoaded(walk_.number(), std::move(loader), std::move(structure));
+}
+
 void SectionCuts::BeginAfter(Section& section, Signature signature, std::string structure,
                              size_t hidden) {
   section.work = section.tree = dataset_.now().work.get();

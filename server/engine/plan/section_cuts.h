@@ -39,6 +39,7 @@ class SectionCuts {
   bool can_fail() const;
   const ElementCells* BeginInFront(Signature signature, std::string structure,
                                    const WorkNode** input);
+  void BeginLoaded(std::unique_ptr<ColumnLoader> loader, std::string structure);
 
  private:
   // Such batches go through a section, which hands on the rows of those that are one. They stay batches: of their rows ranks have parts.

@@ -86,8 +86,22 @@ void RecordStore::Share(absl::Span<const RecordRef> records) {
   }
 }
 
+void RecordStore::Own(const uint8_t* cell, RecordList records) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  owned_.emplace(cell, std::move(records));
+}
+
 void RecordStore::Release(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
+  RecordList owned;
+  ReleaseLocked(records, &owned);
+  while (!owned.empty()) {
+    const RecordList next = std::exchange(owned, {});
+    ReleaseLocked(next, &owned);
+  }
+}
+
+void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned) {
   for (const RecordRef& record : records) {
     if (!record.in_cell()) continue;
     if (!shared_.empty()) {
@@ -95,6 +109,12 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
       if (shared != shared_.end()) {
         if (--shared->second == 0) shared_.erase(shared);
         continue;
+      }
+    }
+    if (!owned_.empty()) {
+      if (const auto found = owned_.find(record.data); found != owned_.end()) {
+        owned->insert(owned->end(), found->second.begin(), found->second.end());
+        owned_.erase(found);
       }
     }
     if (record.length > LargeCells::kMaxCellBytes) {

@@ -56,6 +56,9 @@ class RecordStore {
   // The records have one owner more: they stay until Release() has been called once for each.
   void Share(absl::Span<const RecordRef> records);
 
+  // Each of the records has one owner less, and is released with the record at `cell`, which is one of this store's and has no such records yet.
+  void Own(const uint8_t* cell, RecordList records);
+
   // The records are no longer needed.
   void Release(absl::Span<const RecordRef> records);
 
@@ -73,6 +76,8 @@ class RecordStore {
     uint8_t* last_largest = nullptr;  // one of them that is not on a huge page yet
   };
   void Grow(size_t size_class);
+  // REQUIRES: mutex_. Records that those owned are added to `owned`.
+  void ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned);
 
   mutable std::mutex mutex_;
   uint64_t cells_ = 0;                                      // under mutex_; of classes_
@@ -81,6 +86,8 @@ class RecordStore {
   LargeCells large_;                                        // under mutex_
   std::unordered_map<const uint8_t*, MemoryBlock> larger_;  // under mutex_: above its limit
   std::unordered_map<const uint8_t*, uint64_t> shared_;  // under mutex_: further owners, at least 1
+  std::unordered_map<const uint8_t*, RecordList>
+      owned_;  // under mutex_: by the record of that cell
 };
 
 // One reader's stock of cells, which goes back to the store with it.

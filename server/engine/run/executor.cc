@@ -11,6 +11,7 @@
 #include "server/engine/compute/rows_away.h"
 #include "server/engine/keep/kept_gauge.h"
 #include "server/engine/order/away_work_op.h"
+#include "server/engine/order/pack_gauge.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
@@ -47,6 +48,7 @@ class ExecutorImpl final : public SteppedExecutor {
         away_(work_, plan_->stage_names().size()),
         errands_(away_),
         kept_gauges_(plan_->stage_names().size()),
+        pack_gauges_(plan_->stage_names().size()),
         sharing_(options.prefixes != nullptr
                      ? options.prefixes->Join(options.pipeline, PlanImpl::WorkOf(plan_))
                      : nullptr),
@@ -56,7 +58,7 @@ class ExecutorImpl final : public SteppedExecutor {
                (plan_->batch_rows() + plan_->grain_rows() - 1) / plan_->grain_rows(),
                options.at_limit, sink_, worker_gauges_),
         assembler_({*plan_, files_, store_, reads_, sections_, errands_, damage_,
-                    kept_gauges_.data(), stop_, steps_, work_},
+                    kept_gauges_.data(), pack_gauges_.data(), stop_, steps_, work_},
                    options),
         blocks_(store_, files_),
         away_nodes_(RowsAway::NodesOf(plan_->work())),
@@ -166,6 +168,7 @@ class ExecutorImpl final : public SteppedExecutor {
   Errands errands_;
   DamageLog damage_;
   std::vector<KeptGauge> kept_gauges_;           // one a stage
+  std::vector<PackGauge> pack_gauges_;           // the same
   const std::unique_ptr<PrefixMember> sharing_;  // may be null
   WorkerPlacement placement_;
   WorkerGauges worker_gauges_;
@@ -232,6 +235,12 @@ ExecutorStats ExecutorImpl::Snapshot() const {
                 kept.elements.load(std::memory_order_relaxed),
                 kept.bytes.load(std::memory_order_relaxed),
                 kept.hits.load(std::memory_order_relaxed)};
+    const PackGauge& packed = pack_gauges_[stage];
+    row.packed = {packed.sequences.load(std::memory_order_relaxed),
+                  packed.tokens.load(std::memory_order_relaxed),
+                  packed.padding.load(std::memory_order_relaxed),
+                  packed.documents.load(std::memory_order_relaxed),
+                  packed.pieces.load(std::memory_order_relaxed)};
   }
   for (const WorkNode* const node : all_away_nodes_)
     stats.stages[node->stages.back()].away_workers = node->op->away()->workers();

@@ -23,6 +23,14 @@ struct KeptStats {
   uint64_t hits = 0;  // elements that were taken from there
 };
 
+struct PackedStats {
+  uint64_t sequences = 0;  // that left the stage
+  uint64_t tokens = 0;     // in them
+  uint64_t padding = 0;    // the same
+  uint64_t documents = 0;  // that have come into it; 0 for a stage that packs none
+  uint64_t pieces = 0;     // of them, in the sequences
+};
+
 struct StageStats {
   std::string name;
   uint64_t elements = 0;  // that left the stage
@@ -33,6 +41,7 @@ struct StageStats {
   uint64_t read_ns = 0;
   int64_t read_ahead = 0;
   KeptStats kept;
+  PackedStats packed;
   std::optional<AwayWorkers> away_workers;  // of who computes its rows, where these are its own
 };
 

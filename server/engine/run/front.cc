@@ -79,7 +79,7 @@ std::unique_ptr<OrderOp> MakeOrder(const OrderNode& node, FrontContext& context)
 
 Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
              SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
-             KeptGauge* gauges, const std::atomic<int>* waiting, Errands* errands)
+             KeptGauge* gauges, const std::atomic<int>* waiting, Errands* errands, PackGauge* packs)
     : width_(plan.width()),
       stage_names_(plan.stage_names()),
       // Complete before there are ops: those of nested datasets have a copy.
@@ -93,7 +93,8 @@ Front::Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQue
                .clock = clock_,
                .gauges = gauges,
                .errands = errands,
-               .waiting = waiting},
+               .waiting = waiting,
+               .packs = packs},
       last_(MakeOrder(plan.order(), context_)) {}
 
 absl::Status Front::Restore(Position position) {

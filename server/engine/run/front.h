@@ -22,11 +22,11 @@ namespace penstock {
 
 class Front {
  public:
-  // `gauges`: where ops tell what they keep, one for each stage; `waiting`: who waits for the front; `errands`. All as FrontContext has them.
+  // `gauges`, `packs`: where ops tell what they keep and pack, one for each stage; `waiting`: who waits for the front; `errands`. All as FrontContext has them.
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
         SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
         KeptGauge* gauges = nullptr, const std::atomic<int>* waiting = nullptr,
-        Errands* errands = nullptr);
+        Errands* errands = nullptr, PackGauge* packs = nullptr);
 
   // Goes to a position of another front of the same plan. REQUIRES: nothing was assembled yet.
   // InvalidArgument when it is no position of this plan.

@@ -26,7 +26,7 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       work_(means.work),
       assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.sections, means.damage,
-             means.stop, means.gauges, &waiting_, &means.errands),
+             means.stop, means.gauges, &waiting_, &means.errands, means.packs),
       recycled_(options.start.step),
       last_position_(options.start.position) {
   if (options.start_pass) front_.BeginPass(*options.start_pass);

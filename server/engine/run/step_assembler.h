@@ -48,6 +48,7 @@ class StepAssembler {
     Errands& errands;
     DamageLog& damage;
     KeptGauge* gauges;  // one a stage
+    PackGauge* packs;   // the same
     const std::atomic<bool>& stop;
     StepTable& steps;
     Event& work;  // what workers sleep at

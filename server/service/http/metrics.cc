@@ -280,6 +280,20 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
       }
     }
   }
+  const auto each_packed = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::StageStats& stage : stats.stages()) {
+        if (stage.has_packed())
+          family.Add({{"pipeline", stats.name()}, {"stage", stage.name()}}, value(stage.packed()));
+      }
+    }
+  };
+  each_packed(counter("penstock_stage_packed_sequences_total", "Sequences that a stage packed."),
+              [](const auto& packed) { return packed.sequences(); });
+  each_packed(counter("penstock_stage_packed_tokens_total", "Tokens in packed sequences."),
+              [](const auto& packed) { return packed.tokens(); });
+  each_packed(counter("penstock_stage_packed_padding_total", "Padding in packed sequences."),
+              [](const auto& packed) { return packed.padding(); });
   const auto each_shared = [&](Family family, auto value) {
     for (const v1::PipelineStats& stats : pipelines) {
       for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())

@@ -194,6 +194,14 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
       out->set_read_ahead_bytes(stage.read_ahead);
     }
     if (stage.away_workers) *out->mutable_python_workers() = ToProto(*stage.away_workers);
+    if (stage.packed.documents > 0) {
+      v1::PackedStats* packed = out->mutable_packed();
+      packed->set_sequences(stage.packed.sequences);
+      packed->set_tokens(stage.packed.tokens);
+      packed->set_padding(stage.packed.padding);
+      packed->set_documents(stage.packed.documents);
+      packed->set_pieces(stage.packed.pieces);
+    }
     if (stage.kept.state.empty()) continue;
     v1::KeptStats* kept = out->mutable_kept();
     kept->set_state(stage.kept.state);

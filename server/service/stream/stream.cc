@@ -73,6 +73,11 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
       stage.read_bytes += other.read_bytes;
       stage.read_ns += other.read_ns;
       stage.kept.hits += other.kept.hits;
+      stage.packed.sequences += other.packed.sequences;
+      stage.packed.tokens += other.packed.tokens;
+      stage.packed.padding += other.packed.padding;
+      stage.packed.documents += other.packed.documents;
+      stage.packed.pieces += other.packed.pieces;
     }
   }
   for (SharedStats& shared : now.shared) {

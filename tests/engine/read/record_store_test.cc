@@ -121,6 +121,38 @@ TEST_CASE("a record goes when each of its owners has released it") {
   }
 }
 
+TEST_CASE("records that another one owns go with it, unless they have further owners") {
+  RecordStore store;
+  CellCache cells(store);
+  const auto take = [&](uint32_t length) {
+    RecordRef record;
+    record.data = cells.Take(length);
+    record.length = length;
+    return record;
+  };
+  const RecordRef outer = take(40), inner = take(50), far = take(300'000), mine = take(50);
+  cells.Drain();
+  const uint64_t spare = store.cells() - 4;
+  store.Own(inner.data, {far});
+  store.Own(outer.data, {inner, mine});
+  store.Share({&mine, 1});
+  store.Share({&outer, 1});
+  store.Release({&outer, 1});
+  CHECK(store.cells() - spare == 4);
+  store.Release({&outer, 1});
+  CHECK(store.cells() - spare == 1);
+  store.Release({&mine, 1});
+  CHECK(store.cells() - spare == 0);
+  // The cell owns nothing when it is taken again.
+  CellCache more(store);
+  RecordRef again;
+  again.data = more.Take(40);
+  again.length = 40;
+  store.Release({&again, 1});
+  more.Drain();
+  CHECK(store.cells() - spare == 0);
+}
+
 TEST_CASE("what has no cell, or lies in a map, belongs to nobody here") {
   RecordStore store;
   RecordRef late;

@@ -9,6 +9,7 @@ import numpy as np
 from penstock import _dtypes
 from penstock._dataset import _cardinality
 from penstock._dataset._arguments import at_least, check_unused, integer, optional
+from penstock._dataset._chain import ASK
 from penstock._spec import _textproto
 from penstock._spec._stage import Trait, declare
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 declare("prefetch", Trait.MOVES_PATHS)
 declare("window", Trait.NESTS_ELEMENTS)
+declare("pack", Trait.BY_VALUE)
 
 
 class Batching:
@@ -129,6 +131,76 @@ class Batching:
             raise ValueError(f"batch_size is at least 1: {batch_size}")
         fields = [("batch_size", sizes), ("drop_remainder", True if drop_remainder else None)]
         return self._then("rebatch", fields, cardinality=_cardinality.of_batches(self._rows, sizes, drop_remainder), name=name)
+
+    def pack(
+        self,
+        sequence_length: int,
+        tokens: Optional[str] = None,
+        method: str = "concat",
+        *,
+        split_documents: Optional[bool] = None,
+        long_documents: str = "split",
+        window: int = 10_000,
+        pad_id: int = 0,
+        end_id: Optional[int] = None,
+        max_documents: Optional[int] = None,
+        drop_remainder: bool = False,
+        segment_ids: bool = False,
+        positions: bool = False,
+        cu_seqlens: bool = False,
+        loss_mask: bool = False,
+        mask: Optional[str] = None,
+        answer_begin: Optional[str] = None,
+        name: Optional[str] = None,
+    ) -> Dataset:
+        """Packs documents into sequences of `sequence_length` tokens: dicts of `tokens`, and of what else is asked for.
+
+        Args:
+          tokens: the feature with a document's token ids, int32 or int64 of shape [None]; by default the only feature.
+          method: "concat" puts one document after another; "best_fit" and "first_fit_decreasing" put the longest documents of a
+            window first, each where it fits.
+          split_documents: whether a document goes on in the next sequence; only for "concat", and then by default.
+          long_documents: "split", "truncate" or "error", for documents longer than a sequence.
+          window: documents that are packed together, beginning with an empty sequence.
+          pad_id: the token behind the last document of a sequence.
+          end_id: a token that is appended to each document.
+          max_documents: the most documents, or parts of them, in a sequence.
+          drop_remainder: whether a window's last sequence is left out unless it is full; only for "concat".
+          segment_ids: whether `segment_ids`, int32 [sequence_length], is made: 1 for the first document, and 0 for padding.
+          positions: whether `positions`, int32 [sequence_length], is made: the place of each token in its document's part.
+          cu_seqlens: whether `cu_seqlens`, int32, is made: where each document begins, and where the last one ends; of
+            max_documents + 1 numbers, or of as many as there are.
+          loss_mask: whether `loss_mask`, [sequence_length], is made: True for tokens, unless `mask` or `answer_begin` say more.
+          mask: the feature that holds the mask of each token, of any type.
+          answer_begin: the feature that holds the number of the first token that counts.
+        """
+        if method not in ("concat", "best_fit", "first_fit_decreasing"):
+            raise ValueError(f"method is concat, best_fit or first_fit_decreasing: {method!r}")
+        if long_documents not in ("split", "truncate", "error"):
+            raise ValueError(f"long_documents is split, truncate or error: {long_documents!r}")
+        if method != "concat" and (split_documents is not None or drop_remainder):
+            raise ValueError(f"split_documents and drop_remainder are for the method concat, not {method}")
+        if mask is not None and answer_begin is not None:
+            raise ValueError("mask and answer_begin exclude each other")
+        fields = [
+            ("sequence_length", at_least(1, sequence_length, "sequence_length")),
+            ("tokens", tokens),
+            ("method", None if method == "concat" else method),
+            ("split_documents", None if split_documents is None else bool(split_documents)),
+            ("long_documents", None if long_documents == "split" else long_documents),
+            ("window", at_least(1, window, "window")),
+            ("pad_id", optional(pad_id, "pad_id") or None),
+            ("end_id", optional(end_id, "end_id")),
+            ("max_documents", None if max_documents is None else at_least(1, max_documents, "max_documents")),
+            ("drop_remainder", drop_remainder or None),
+            ("segment_ids", segment_ids or None),
+            ("positions", positions or None),
+            ("cu_seqlens", cu_seqlens or None),
+            ("loss_mask", True if loss_mask or mask is not None or answer_begin is not None else None),
+            ("mask", mask),
+            ("answer_begin", answer_begin),
+        ]
+        return self._then("pack", fields, ASK, _cardinality.of_values(self._count), name)
 
     def window(
         self,
