@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/file_error.h"
 #include "base/kept_descriptors.h"
 #include "io/record/tfrecord_frame.h"
 #include "io/record/tfrecord_reader.h"
@@ -208,6 +209,12 @@ FileTable::IndexOrError FileTable::Index(uint32_t file, OnDamage on_damage,
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
                                           uint64_t offset) {
   const FileEntry& entry = manifest_[file];
+  // What is on another machine is not walked through for a record's ordinal.
+  if (entry.has_index && IsAddress(entry.path)) {
+    if (absl::StrContains(status.message(), entry.path)) return status;
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
+                                                    ", offset ", offset, ")"));
+  }
   if (entry.has_index) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
     if (handle.ok()) {
