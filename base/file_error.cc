@@ -37,7 +37,9 @@ absl::Status CheckNoAddress(const std::string& path) {
   const std::string scheme = path.substr(0, path.find("://") + 3);
   const char* const remedy = scheme == "file://" ? "write the path alone"
                                                  : "mount what it leads to (mount-s3, gcsfuse, "
-                                                   "rclone mount), or copy it, and name the path";
+                                                   "rclone mount), or copy it, and name the path, "
+                                                   "or let this daemon read addresses "
+                                                   "(PENSTOCK_REMOTE_ALLOW)";
   return absl::InvalidArgumentError(
       absl::StrCat("expected a path of this machine, found an address: ", scheme, " is not read; ",
                    remedy, " (", path, ")"));

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/disk.h"
+#include "base/far_file.h"
 #include "base/file.h"
 #include "base/file_error.h"
 #include "base/literal_glob.h"
@@ -281,6 +282,8 @@ std::unique_ptr<FileSystem> MakeLocalFileSystem(Disk& disk) {
 }
 
 bool IsLocalFileSystem(const FileSystem& files) {
+  if (const auto* const joined = dynamic_cast<const JoinedFileSystem*>(&files); joined != nullptr)
+    return IsLocalFileSystem(joined->local());
   return dynamic_cast<const LocalFiles*>(&files) != nullptr;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/file_error.h"
 
 namespace penstock {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr char kPartSuffix[] = ".part";
 
 std::string AbsolutePath(const std::string& path) {
+  if (IsAddress(path)) return path;
   std::error_code ignored;
   return std::filesystem::absolute(path, ignored).lexically_normal().string();
 }
@@ -48,13 +50,17 @@ FolderIndexStore::FolderIndexStore(FileSystem& files, std::string own_folder)
     : files_(files), own_folder_(std::move(own_folder)) {}
 
 std::vector<std::string> FolderIndexStore::PlacesToRead(const std::string& data_path) const {
-  std::vector<std::string> places = {IndexPathBeside(data_path), IndexPathOfOldBeside(data_path)};
+  std::vector<std::string> places = {IndexPathBeside(data_path)};
+  // What is not there costs a request.
+  if (!IsAddress(data_path)) places.push_back(IndexPathOfOldBeside(data_path));
   if (!own_folder_.empty()) places.push_back(IndexPathIn(own_folder_, data_path));
   return places;
 }
 
 std::vector<std::string> FolderIndexStore::PlacesToWrite(const std::string& data_path) const {
-  std::vector<std::string> places = {IndexPathBeside(data_path)};
+  std::vector<std::string> places;
+  // Nothing is written to object stores.
+  if (!IsAddress(data_path)) places.push_back(IndexPathBeside(data_path));
   if (!own_folder_.empty()) places.push_back(IndexPathIn(own_folder_, data_path));
   return places;
 }

@@ -21,6 +21,9 @@ ALLOWED = {
     "io/record": {"base", "io/file", "io/inflate"},
     "io/element": {"base", "io/file", "io/record"},
     "io/array": {"base"},
+    "io/http": {"base"},
+    "io/credentials": {"base", "io/http"},
+    "io/remote": {"base", "io/http", "io/credentials"},
     "ring": set(),
     "cuda": {"ring"},
     "server/kernels": {"base"},
@@ -123,7 +126,7 @@ ALLOWED = {
         "server/service/pipeline", "server/service/tune",
     },
     "server/service/daemon": {
-        "proto", "base", "io/file", "ring", "server/engine/share", "server/engine/run",
+        "proto", "base", "io/file", "io/remote", "ring", "server/engine/share", "server/engine/run",
         "server/cuda", "server/service/socket", "server/service/state",
         "server/service/watch", "server/service/stream", "server/service/pipeline",
         "server/service/attach", "server/service/tune", "server/service/http",

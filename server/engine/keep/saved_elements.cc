@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "base/local_file.h"
 #include "base/permutation.h"
 #include "io/element/packed_element.h"
@@ -168,6 +169,10 @@ class SavedLoader final : public ColumnLoader {
 
 absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
                                PlanBuilder& plan) {
+  if (IsAddress(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected saved elements on this machine, found an address: copy them (", path, ")"));
+  }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
   if (!file.ok()) return file.status();
   // Files below data roots are read, not mapped.

@@ -4,12 +4,14 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "base/random.h"
 #include "base/release.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "server/engine/plan/op_meaning.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/read/far_ends.h"
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
 #include "server/engine/spec/deterministic_bytes.h"
@@ -57,6 +59,7 @@ void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
 
 absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash names, sizes, ends;
+  FarEnds far_ends(plan.files(), plan.manifest());
   for (const FileRange& source : plan.sources()) names.Add(source.count);
   for (const FileEntry& entry : plan.manifest()) {
     if (entry.path.empty()) continue;
@@ -65,7 +68,9 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
     names.Add(is_descriptor ? std::string_view("")
                             : std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
     sizes.Add(entry.size_bytes);
-    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(entry.path);
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file =
+        IsAddress(entry.path) ? far_ends.Open(&entry - plan.manifest().data())
+                              : plan.files().Open(entry.path);
     if (!file.ok()) return file.status();
     const absl::StatusOr<IndexStamp> stamp = StampOf(**file);
     if (!stamp.ok()) return stamp.status();

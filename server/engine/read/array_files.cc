@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "server/codec/wire.h"
 #include "server/engine/read/file_array.h"
 
@@ -19,6 +20,10 @@ constexpr std::string_view kSuffix = ".npy";
 absl::StatusOr<uint32_t> ArrayFiles::Add(const std::string& path) {
   for (uint32_t i = 0; i < manifest_.size(); ++i) {
     if (manifest_[i].path == path) return i;
+  }
+  if (IsAddress(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected arrays in a file of this machine, found an address: copy it (", path, ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(path);
   if (!file.ok()) return file.status();

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/file_error.h"
 #include "base/kept_descriptors.h"
 #include "io/record/record_access.h"
 #include "io/record/record_chunk.h"
@@ -214,6 +215,12 @@ absl::StatusOr<uint64_t> FileTable::OrdinalOf(uint32_t file, uint64_t offset) {
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
                                           uint64_t offset) {
   const FileEntry& entry = manifest_[file];
+  // What is on another machine is not walked through for a record's ordinal.
+  if (entry.indexed != nullptr && IsAddress(entry.path)) {
+    if (absl::StrContains(status.message(), entry.path)) return status;
+    return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
+                                                    ", offset ", offset, ")"));
+  }
   if (entry.indexed != nullptr) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
     // An error of reading has an address already.

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/far_file.h"
 #include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "io/record/tfrecord_reader.h"
+#include "server/engine/read/far_chunk.h"
 #include "server/engine/read/mapped_records.h"
 #include "server/engine/read/near_file.h"
 
@@ -29,6 +34,48 @@ void Announce(RandomAccessFile& file, const ReadRequest& request) {
   const uint64_t asked = request.offset == 0 ? request.next_offset : request.offset + ahead;
   const uint64_t wanted = request.next_offset + ahead;
   if (wanted > asked) file.WillNeed(asked, wanted - asked);
+}
+
+// Of a file on another machine; null: of this one.
+FarFile* FarOf(RandomAccessFile& file) {
+  return file.descriptor() >= 0 ? nullptr : dynamic_cast<FarFile*>(&file);
+}
+
+// Of a stream on another machine: what is to have arrived before it is read on. Its plain bytes may all lie in it, and as many more.
+constexpr uint64_t kStreamBytes = 1 << 20;
+
+// With the address of a record, but for its ordinal: all headers in front of it would have to be fetched.
+absl::Status WithFarAddress(const absl::Status& status, const RandomAccessFile& file,
+                            uint64_t offset) {
+  if (absl::StrContains(status.message(), file.path())) return status;
+  return WithMessage(status,
+                     absl::StrCat(status.message(), " (", file.path(), ", offset ", offset, ")"));
+}
+
+// The request leaves for bytes. Who ends it may do so at once, and another worker take the request.
+void Leave(const std::shared_ptr<RandomAccessFile>& file, uint64_t offset, uint64_t bytes,
+           ReadRequest* request, const ChunkReader::Parking& parking) {
+  request->queue = &parking.queue;
+  request->fetches = file;
+  Completion arrived = parking.away.Leave(
+      request, {CallKind::kRead, "fetching", file->path(), offset, request->format->stage});
+  file->Fetch(offset, bytes, std::move(arrived));
+}
+
+// The next plain records of a file on another machine, as many as have arrived. `missing`: what the first one needs besides.
+absl::Status ReadFar(FarFile& file, ReadRequest* request, CellCache& cells, RecordChunk* chunk,
+                     FarChunk* missing) {
+  *missing = ReadFarChunk(file, request->offset, request->expect_late,
+                          request->format->stream.on_damage, request->file, cells, chunk,
+                          &request->records);
+  request->damage = chunk->damage;
+  request->lost = {chunk->error_offset, kDamageToTheEnd, chunk->error_reason};
+  request->end_of_file = chunk->end_of_file;
+  request->next_offset = chunk->next_offset;
+  request->next_is_late = chunk->next_is_late;
+  if (!request->end_of_file) file.WillNeed(request->next_offset, kChunkBytes);
+  if (chunk->error.ok()) return absl::OkStatus();
+  return WithFarAddress(chunk->error, file, chunk->error_offset);
 }
 
 // Whether a map of the file that they are of is worth its room.
@@ -56,16 +103,30 @@ std::optional<uint64_t> ChunkReader::Run(ReadRequest* request, const Parking* pa
   } else if (absl::Status fetched = std::exchange(request->fetched, absl::OkStatus());
              !fetched.ok()) {
     // What is only brought near is asked for again by who wants it.
-    request->error = WithAddress(fetched, **file, request->offset);
+    request->error = FarOf(**file) != nullptr ? WithFarAddress(fetched, **file, request->offset)
+                                              : WithAddress(fetched, **file, request->offset);
   } else if (pulls) {
     bytes = BringNear(**file, *request);
   } else {
+    FarFile* const far = request->format->is_stream() ? nullptr : FarOf(**file);
+    FarChunk missing;
     try {
-      request->error = Read(*file, request);
+      request->error = far == nullptr ? Read(*file, request)
+                                      : ReadFar(*far, request, cells_, &chunk, &missing);
     } catch (const MemoryLimitError& error) {
       request->error = MemoryStatus(error);
     }
     bytes = chunk.bytes_read;
+    if (missing.missing_bytes > 0 && parking != nullptr) {
+      Leave(*file, missing.missing_offset, missing.missing_bytes, request, *parking);
+      return std::nullopt;
+    }
+    if (missing.missing_bytes > 0) {
+      // Who may not leave waits for it.
+      std::vector<uint8_t> piece(missing.missing_bytes);
+      request->error = far->ReadAt(missing.missing_offset, absl::MakeSpan(piece)).status();
+      if (request->error.ok()) return Run(request, nullptr);
+    }
   }
   // From the store on the request is the front's.
   request->done.store(true, std::memory_order_release);  // SYNC chunk-ready
@@ -76,14 +137,17 @@ bool ChunkReader::Park(const std::shared_ptr<RandomAccessFile>& file, ReadReques
                        const Parking& parking) {
   // Who comes back goes on with what has arrived, or with the error: no read leaves for ever.
   if (std::exchange(request->fetches, nullptr) != nullptr) return false;
-  const uint64_t bytes = request->pull_bytes != 0 ? request->pull_bytes : kChunkBytes;
-  if (request->format->is_stream() || file->HasFetched(request->offset, bytes)) return false;
-  request->queue = &parking.queue;
-  request->fetches = file;
-  // Who ends it may do so at once, and another worker take the request.
-  Completion arrived = parking.away.Leave(request, {CallKind::kRead, "fetching", file->path(),
-                                                    request->offset, request->format->stage});
-  file->Fetch(request->offset, bytes, std::move(arrived));
+  uint64_t offset = request->offset;
+  uint64_t bytes = request->pull_bytes != 0 ? request->pull_bytes : kChunkBytes;
+  if (request->format->is_stream()) {
+    FarFile* const far = FarOf(*file);
+    if (far == nullptr) return false;
+    offset = far->read_to();
+    bytes = kStreamBytes;
+    if (*request->stream != nullptr) bytes += 2 * (*request->stream)->window_bytes();
+  }
+  if (file->HasFetched(offset, bytes)) return false;
+  Leave(file, offset, bytes, request, parking);
   return true;
 }
 
@@ -138,6 +202,8 @@ absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
     }
     const PendingCall call("reading", file->path(), request->offset);
     (*request->stream)->Next(&chunk);
+    if (FarFile* const far = FarOf(*file); far != nullptr && !chunk.end_of_file)
+      far->WillNeed(far->read_to() + kStreamBytes, kStreamBytes);
   } else if (ReadMapped(*file, request)) {
     if (request->end_of_file) request->files->LookForGrowth(request->file, *file);
     return absl::OkStatus();

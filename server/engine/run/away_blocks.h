@@ -1,5 +1,5 @@
 // Blocks of steps, and tasks of sections, that a worker has begun and that go on when others have
-// computed some of their rows (rows_away.h).
+// computed some of their rows (rows_away.h), or when bytes have come from other machines (far_records.h).
 //
 //     AwayBlock    one of them, with all that its work needs
 //     AwayBlocks   those of one executor: where a worker takes one for a task, and where it finds those that are back
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "server/engine/compute/block_runner.h"
+#include "server/engine/compute/far_records.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/section/section.h"
 #include "server/engine/tasks/away_tasks.h"
@@ -30,8 +31,14 @@ using AwayBlockQueue = WorkQueue<AwayBlock>;
 
 class AwayBlock final : public AwayTask {
  public:
-  AwayBlock(RecordStore& store, FileTable& files, StageClock& clock, AwayBlockQueue& back)
-      : back_(back), block_runner_(files, clock), section_runner_(store, files, clock) {}
+  // `has_far_files`: there may be bytes to fetch.
+  AwayBlock(RecordStore& store, FileTable& files, StageClock& clock, AwayBlockQueue& back,
+            bool has_far_files)
+      : files_(files),
+        has_far_files_(has_far_files),
+        back_(back),
+        block_runner_(files, clock),
+        section_runner_(store, files, clock) {}
 
   // What it is about: one of the two.
   std::optional<BlockTask> block;
@@ -44,16 +51,34 @@ class AwayBlock final : public AwayTask {
   bool RunSection(absl::Span<const WorkNode* const> nodes, AwayTasks& away, StageClock& clock);
 
   void Ended(absl::Status status) override;
+  // Its task is done: the bytes are not needed any more.
+  void EndFetching() {
+    has_fetched_ = !has_far_files_;
+    far_.Reset();
+  }
 
  private:
+  // Whether it has left for the bytes of these records.
+  bool Fetches(absl::Span<const RecordRef> records, AwayTasks& away);
+  void Resolve(const BatchProgram& program, uint32_t first, uint32_t rows);
+
+  FileTable& files_;
+  const bool has_far_files_;
   AwayBlockQueue& back_;
+  FarRecords far_;
+  bool has_fetched_ = !has_far_files_;
+  Arena arena_;
   BlockRunner block_runner_;
   SectionRunner section_runner_;
 };
 
 class AwayBlocks {
  public:
-  AwayBlocks(RecordStore& store, FileTable& files) : store_(store), files_(files) {}
+  AwayBlocks(RecordStore& store, FileTable& files)
+      : store_(store), files_(files), has_far_files_(FarRecords::AnyIn(files)) {}
+
+  // Whether blocks leave for bytes of other machines.
+  bool has_far_files() const { return has_far_files_; }
 
   // One for a task of that worker's.
   AwayBlock* Take(StageClock& clock);
@@ -67,6 +92,7 @@ class AwayBlocks {
  private:
   RecordStore& store_;
   FileTable& files_;
+  const bool has_far_files_;
   AwayBlockQueue back_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<AwayBlock>> all_;  // under mutex_, as those below

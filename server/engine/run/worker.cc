@@ -132,7 +132,7 @@ bool Worker::RunBlock() {
     task_ = task;
     return true;
   }
-  if (!site_.away_nodes.empty()) {
+  if (!site_.away_nodes.empty() || site_.blocks.has_far_files()) {
     AwayBlock* const block = site_.blocks.Take(clock_);
     block->block = task;
     GoOn(block);
@@ -153,7 +153,7 @@ uint32_t Worker::GrainsOfTask() const {
   // Whatever the time, where histories are to be repeated.
   if (holds_) return 1 + static_cast<uint32_t>(number_) % most;
   // What others do takes them long enough.
-  if (!site_.away_nodes.empty()) return most;
+  if (!site_.away_nodes.empty() || site_.blocks.has_far_files()) return most;
   if (row_ticks_ == 0) return 1;
   const uint64_t grain_ticks = row_ticks_ * site_.plan.grain_rows();
   return static_cast<uint32_t>(std::clamp<uint64_t>(kTaskTicks / grain_ticks, 1, most));
@@ -198,7 +198,8 @@ bool Worker::RunSection() {
 
 void Worker::Finish(SectionTask* task) {
   const Section& section = *task->section;
-  if (!holds_ && section.batch == nullptr && !RowsAway::NodesOf(*section.work).empty()) {
+  const bool leaves = section.batch == nullptr && !RowsAway::NodesOf(*section.work).empty();
+  if (!holds_ && (leaves || site_.blocks.has_far_files())) {
     AwayBlock* const block = site_.blocks.Take(clock_);
     block->section = task;
     GoOn(block);
@@ -218,7 +219,11 @@ bool Worker::RunBack() {
 void Worker::GoOn(AwayBlock* block) {
   const uint64_t begin = site_.trace.Now();
   if (block->section != nullptr) {
-    const std::vector<const WorkNode*> nodes = RowsAway::NodesOf(*block->section->section->work);
+    const Section& section = *block->section->section;
+    // A batch that is an element goes in one.
+    const std::vector<const WorkNode*> nodes = section.batch == nullptr
+                                                   ? RowsAway::NodesOf(*section.work)
+                                                   : std::vector<const WorkNode*>();
     const bool is_done = block->RunSection(nodes, site_.away, clock_);
     site_.trace.Add(number_, WorkKind::kSection, begin);
     if (!is_done) return;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/file_error.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 #include "server/expr/scalar_type.h"
@@ -26,6 +27,13 @@ class ReadFile final : public RowKernel {
     if (const size_t zero = path.find('\0'); zero != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
           "expected the path of a file, found a zero byte at ", zero, " of ", path.size()));
+    }
+    // A worker would wait for the network.
+    if (IsAddress(path)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "expected the path of a file of this machine, found an address: the source `files` "
+          "reads objects whole (",
+          path, ")"));
     }
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(path);
     if (!file.ok()) return file.status();

@@ -26,6 +26,8 @@
 #include "base/processors.h"
 #include "base/rooted_file_system.h"
 #include "io/file/shared_maps.h"
+#include "io/remote/remote_environment.h"
+#include "io/remote/remote_file_system.h"
 #include "ring/descriptor.h"
 #include "ring/memory_limit.h"
 #include "server/cuda/left_over.h"
@@ -89,6 +91,14 @@ std::unique_ptr<Disk> OpenCacheRoots(const v1::DaemonConfig& config) {
 absl::StatusOr<std::unique_ptr<FileSystem>> OpenFiles(const v1::DaemonConfig& config, Disk* disk) {
   if (config.data_roots().empty()) return MakeLocalFileSystem(*disk);
   return MakeRootedFileSystem({config.data_roots().begin(), config.data_roots().end()}, disk);
+}
+
+// Null where no addresses are read, but those of this machine's files.
+absl::StatusOr<std::unique_ptr<FileSystem>> OpenAddresses(FileSystem& local, bool has_owner) {
+  absl::StatusOr<RemoteOptions> remote = RemoteOptionsOf(ProcessEnvironment(), has_owner);
+  if (!remote.ok()) return remote.status();
+  if (remote->is_off) return std::unique_ptr<FileSystem>();
+  return std::make_unique<RemoteFileSystem>(local, *std::move(remote));
 }
 
 // Null where nothing is to be shared.
@@ -329,6 +339,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   const std::unique_ptr<Disk> disk = OpenCacheRoots(options.config);
   absl::StatusOr<std::unique_ptr<FileSystem>> files = OpenFiles(options.config, disk.get());
   if (!files.ok()) return files.status();
+  const absl::StatusOr<std::unique_ptr<FileSystem>> addresses =
+      OpenAddresses(**files, options.owner_fd >= 0);
+  if (!addresses.ok()) return addresses.status();
   Settings settings(options.config);
   Access access(settings);
   const StateFolder* state = nullptr;
@@ -337,7 +350,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   const std::unique_ptr<DeathNotes> notes = OpenNotes(journal->get());
   std::optional<StateKeeper> state_keeper;
   if (state != nullptr) state_keeper.emplace(loop, *state);
-  PipelineTable table(**files, options.config.worker_defaults(), journal->get());
+  PipelineTable table(*addresses != nullptr ? **addresses : **files, options.config.worker_defaults(), journal->get());
   if (!table.status().ok()) return table.status();
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());

@@ -1,0 +1,33 @@
+// A file whose bytes come from another machine: who has something else to do asks for them, and reads what has arrived.
+//
+// Threads:  as RandomAccessFile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/completion.h"
+#include "base/file.h"
+
+namespace penstock {
+
+class FarFile : public RandomAccessFile {
+ public:
+  // Fetch() for bytes behind which nobody reads on: of single records.
+  virtual void FetchAlone(uint64_t offset, uint64_t bytes, Completion arrived) = 0;
+  // ReadAt() of what has arrived; absent where it would wait.
+  virtual std::optional<absl::StatusOr<size_t>> ReadFetched(uint64_t offset,
+                                                            absl::Span<uint8_t> out) = 0;
+  // Behind what was read last, for who reads on from there.
+  virtual uint64_t read_to() const = 0;
+};
+
+// Files of this machine, and far ones besides.
+class JoinedFileSystem : public FileSystem {
+ public:
+  virtual FileSystem& local() const = 0;
+};
+
+}  // namespace penstock

@@ -1,0 +1,25 @@
+#include "io/credentials/credentials.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace penstock {
+
+CredentialSource FirstOf(std::vector<CredentialSource> sources) {
+  return [sources = std::move(sources)]() -> absl::StatusOr<Credentials> {
+    for (const CredentialSource& source : sources) {
+      absl::StatusOr<Credentials> found = source();
+      if (!absl::IsNotFound(found.status())) return found;
+    }
+    return absl::NotFoundError("no credentials are set up");
+  };
+}
+
+int64_t ParseExpiry(const std::string& text) {
+  absl::Time time;
+  std::string error;
+  return absl::ParseTime(absl::RFC3339_full, text, &time, &error) ? absl::ToUnixSeconds(time) : 0;
+}
+
+}  // namespace penstock

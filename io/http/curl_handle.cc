@@ -1,0 +1,112 @@
+#include "io/http/curl_handle.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr long kConnectMs = 10'000;
+// A connection on which less than this comes for so long is taken for dead.
+constexpr long kStalledBytesPerS = 1;
+constexpr long kStalledS = 10;
+
+curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* address) {
+  auto* const kept = static_cast<CurlRequest*>(user);
+  const Reach reach = kept->request.proxy.empty() ? kept->request.reach : Reach::kAnywhere;
+  if (!MayConnect(address->addr, reach)) {
+    kept->was_refused = true;
+    return CURL_SOCKET_BAD;
+  }
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
+  TakeHeaderLine({data, size * count}, &static_cast<CurlRequest*>(user)->response);
+  return size * count;
+}
+
+size_t TakeBody(char* data, size_t size, size_t count, void* user) {
+  auto* const kept = static_cast<CurlRequest*>(user);
+  const size_t bytes = size * count;
+  if (kept->response.body.size() + bytes > kBodyBytesMax) {
+    kept->body_is_too_long = true;
+    return 0;
+  }
+  kept->response.body.append(data, bytes);
+  return bytes;
+}
+
+void Add(CurlRequest* kept, const std::string& header) {
+  curl_slist* const longer = curl_slist_append(kept->headers.get(), header.c_str());
+  if (longer == nullptr) return;
+  kept->headers.release();
+  kept->headers.reset(longer);
+}
+
+void Sign(CURL* curl, CurlRequest* kept) {
+  const AwsSigning& keys = *kept->request.signing;
+  const std::string scheme = absl::StrCat("aws:amz:", keys.region, ":", keys.service);
+  curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scheme.c_str());
+  curl_easy_setopt(curl, CURLOPT_USERNAME, keys.access_key_id.c_str());
+  curl_easy_setopt(curl, CURLOPT_PASSWORD, keys.secret_access_key.c_str());
+  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed.
+  if (keys.service == "s3") Add(kept, "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD");
+  if (!keys.session_token.empty())
+    Add(kept, absl::StrCat("X-Amz-Security-Token: ", keys.session_token));
+}
+
+}  // namespace
+
+void InitCurl() {
+  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
+  (void)done;
+}
+
+void Prepare(CURL* curl, CurlRequest* kept) {
+  const HttpRequest& request = kept->request;
+  kept->response = {};
+  kept->headers.reset();
+  kept->was_refused = false;
+  curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(curl, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 512L << 10);
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, kConnectMs);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kStalledBytesPerS);
+  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, kStalledS);
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_ms));
+  // "" also keeps libcurl from looking into the environment.
+  curl_easy_setopt(curl, CURLOPT_PROXY, request.proxy.c_str());
+  if (!request.authorities.empty())
+    curl_easy_setopt(curl, CURLOPT_CAINFO, request.authorities.c_str());
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, kept);
+  curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, TakeHeader);
+  curl_easy_setopt(curl, CURLOPT_HEADERDATA, kept);
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, TakeBody);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, kept);
+  curl_easy_setopt(curl, CURLOPT_PRIVATE, kept);
+  if (request.method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  } else if (request.method != "GET") {
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+  for (const std::string& header : request.headers) Add(kept, header);
+  Add(kept, "User-Agent: penstock");
+  if (request.signing) Sign(curl, kept);
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, kept->headers.get());
+}
+
+}  // namespace penstock

@@ -1,0 +1,100 @@
+#include "io/http/http_error.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+// "<Code>SlowDown</Code>" of an S3 server's error; only letters, so that nothing else gets into a message.
+std::string CodeIn(const std::string& body) {
+  const size_t begin = body.find("<Code>");
+  if (begin == std::string::npos) return "";
+  const size_t end = body.find("</Code>", begin);
+  if (end == std::string::npos || end - begin > 60) return "";
+  const std::string code = body.substr(begin + 6, end - begin - 6);
+  for (const char letter : code)
+    if (!isalnum(static_cast<unsigned char>(letter))) return "";
+  return absl::StrCat(", ", code);
+}
+
+}  // namespace
+
+Outcome JudgeStatus(int status, const HttpResponse& response, const std::string& what) {
+  if (status >= 200 && status < 300) return {};
+  const std::string said = absl::StrCat("HTTP ", status, CodeIn(response.body), " (", what, ")");
+  switch (status) {
+    case 401:
+    case 403:
+      return {Verdict::kRefused,
+              absl::PermissionDeniedError(absl::StrCat(
+                  "the server refuses it: look at the credentials, the clock and the rights of "
+                  "their owner: ",
+                  said))};
+    case 404:
+    case 410:
+      return {Verdict::kFinal, absl::NotFoundError(absl::StrCat("there is no such object: ", said))};
+    case 409:
+    case 412:
+      return {Verdict::kFinal,
+              absl::FailedPreconditionError(absl::StrCat(
+                  "the object was replaced since the pipeline was created: ", said))};
+    case 416:
+      return {Verdict::kFinal, absl::FailedPreconditionError(absl::StrCat(
+                                   "the object is shorter than when it was listed: ", said))};
+    case 408:
+    case 425:
+      return {Verdict::kAgain, absl::UnavailableError(said)};
+    case 429:
+    case 503:
+      return {Verdict::kSlower, absl::UnavailableError(said)};
+    default:
+      break;
+  }
+  if (status >= 500) return {Verdict::kAgain, absl::UnavailableError(said)};
+  if (status >= 300 && status < 400) {
+    return {Verdict::kElsewhere,
+            absl::FailedPreconditionError(absl::StrCat(
+                "the server sends readers elsewhere, which is not followed: name that place, or "
+                "the bucket's region: ",
+                said))};
+  }
+  return {Verdict::kFinal, absl::InvalidArgumentError(
+                               absl::StrCat("the server does not take the request: ", said))};
+}
+
+Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string& what) {
+  if (code == CURLE_OK) return {};
+  const std::string said = absl::StrCat(curl_easy_strerror(code), " (", what, ")");
+  if (kept.was_refused) {
+    return {Verdict::kFinal,
+            absl::PermissionDeniedError(absl::StrCat(
+                "the address leads to this machine, a link-local network or a metadata service, "
+                "which a spec may not name unless PENSTOCK_REMOTE_LOCAL has its prefix (",
+                what, ")"))};
+  }
+  if (kept.body_is_too_long) {
+    return {Verdict::kFinal, absl::ResourceExhaustedError(absl::StrCat(
+                                 "the answer is longer than ", kBodyBytesMax, " bytes (", what, ")"))};
+  }
+  switch (code) {
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+      return {Verdict::kFinal,
+              absl::PermissionDeniedError(absl::StrCat(
+                  "the server's certificate does not hold: name its authorities by SSL_CERT_FILE, or "
+                  "its right name: ",
+                  said))};
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return {Verdict::kFinal, absl::InvalidArgumentError(said)};
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    default:
+      return {Verdict::kAgain, absl::UnavailableError(said)};
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,92 @@
+// Ranges of objects into memory, many at a time: one thread with libcurl's multi interface.
+//
+//     Fetch() ──► queue, wanted first ──► under way (as many as Aimd allows) ──► all bytes there: done(OK)
+//                    ▲                        │ cut, stalled, 5xx: from the byte that was reached, after a pause
+//                    └────────────────────────┘ no first byte for 3 × the median: a second one besides (5 % at most)
+//
+// Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own. They are short.
+// Owns:     its thread, connections and what is under way; each RangeJob keeps its memory alive.
+// Limits:   4 to 256 requests under way, retries by a budget, kGiveUpNs without a further byte, answers that fit what was asked for.
+// Cost:     one copy of bytes that are in the cache; a handle of libcurl for each request under way.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "io/http/http_message.h"
+
+namespace penstock {
+
+// What of an object all its ranges must be of.
+struct ObjectState {
+  uint64_t size = 0;
+  std::string etag;           // as the server gives it, quotes included; "": none
+  std::string last_modified;  // likewise
+  std::string generation;     // of GCS; "": none
+};
+
+// Makes the requests of one object.
+class RequestMaker {
+ public:
+  virtual ~RequestMaker() = default;
+  // The request for `bytes` from `offset` on, signed; absent while credentials come: `ready` is called once from any thread then.
+  // `refused`: the last one was, with 401 or 403.
+  virtual std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t offset, uint64_t bytes,
+                                                          bool refused,
+                                                          std::function<void()> ready) = 0;
+  // A redirect says where to ask instead: true where it is gone on with.
+  virtual bool TakeRedirect(const HttpResponse& response) { return false; }
+  virtual const ObjectState& state() const = 0;
+  // As it may be shown.
+  virtual const std::string& shown() const = 0;
+};
+
+struct RangeJob {
+  std::shared_ptr<RequestMaker> maker;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;  // not 0, and within the object
+  std::shared_ptr<uint8_t> to;
+  std::function<void(absl::Status status)> done;
+  bool is_wanted = false;  // somebody waits for it
+};
+
+struct FetcherStats {
+  uint64_t bytes = 0;
+  uint64_t requests = 0;
+  uint64_t retries = 0;
+  uint64_t hedges = 0;
+  uint64_t under_way = 0;
+  uint64_t queued = 0;
+  uint64_t limit = 0;
+};
+
+class RangeFetcher {
+ public:
+  struct Options {
+    int most_under_way = 256;
+    int64_t give_up_ns = 120'000'000'000;
+    uint32_t seed = 0;  // of pauses; 0: anything
+  };
+  RangeFetcher() : RangeFetcher(Options()) {}
+  explicit RangeFetcher(const Options& options);
+  // Ends all that is under way: Cancelled.
+  ~RangeFetcher();
+  RangeFetcher(const RangeFetcher&) = delete;
+  RangeFetcher& operator=(const RangeFetcher&) = delete;
+
+  void Fetch(RangeJob job);
+  FetcherStats stats() const;
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace penstock

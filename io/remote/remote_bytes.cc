@@ -1,0 +1,259 @@
+#include "io/remote/remote_bytes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+// What a job of somebody who waits is cut into where nobody reads on.
+constexpr uint64_t kAloneBytes = SpanPool::kBlockBytes;
+
+}  // namespace
+
+// Who waits for several spans.
+struct RemoteBytes::Waiter {
+  std::atomic<int> left{1};
+  std::mutex mutex;
+  absl::Status status;
+  Done done;
+
+  void OneLess(const absl::Status& one) {
+    if (!one.ok()) {
+      std::lock_guard<std::mutex> lock(mutex);
+      status.Update(one);
+    }
+    if (left.fetch_sub(1) == 1) done(status);
+  }
+};
+
+RemoteBytes::RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeFetcher& fetcher)
+    : maker_(std::move(maker)), pool_(pool), fetcher_(fetcher) {}
+
+RemoteBytes::~RemoteBytes() {
+  std::lock_guard<std::mutex> lock(pool_.mutex());
+  for (auto& [offset, span] : spans_) pool_.Remove(span.get());
+  EndsReading();
+}
+
+uint64_t RemoteBytes::Clipped(uint64_t offset, uint64_t bytes) const {
+  const uint64_t size = state().size;
+  return offset >= size ? offset : offset + std::min(bytes, size - offset);
+}
+
+RemoteBytes::Spans::iterator RemoteBytes::First(uint64_t offset) const {
+  auto next = spans_.upper_bound(offset);
+  if (next != spans_.begin() && std::prev(next)->second->end() > offset) --next;
+  return next;
+}
+
+bool RemoteBytes::Has(uint64_t offset, uint64_t bytes) const {
+  std::lock_guard<std::mutex> lock(pool_.mutex());
+  const uint64_t end = Clipped(offset, bytes);
+  for (auto it = First(offset); offset < end; ++it) {
+    if (it == spans_.end() || it->second->offset > offset) return false;
+    if (it->second->state == Span::State::kComing) return false;
+    if (it->second->state == Span::State::kFailed) return true;
+    offset = it->second->end();
+  }
+  return true;
+}
+
+std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::Span<uint8_t> out) {
+  struct Piece {
+    std::shared_ptr<uint8_t> memory;
+    uint64_t from = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<Piece> pieces;
+  const uint64_t begin = offset;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    const uint64_t end = Clipped(offset, out.size());
+    for (auto it = First(offset); offset < end; ++it) {
+      if (it == spans_.end() || it->second->offset > offset) return std::nullopt;
+      Span* const span = it->second.get();
+      if (span->state == Span::State::kComing) return std::nullopt;
+      if (span->state == Span::State::kFailed) {
+        // Told once: who asks again has it tried again.
+        absl::Status error = span->error;
+        Forget(span);
+        return absl::StatusOr<size_t>(std::move(error));
+      }
+      const uint64_t to = std::min(end, span->end());
+      pieces.push_back({span->memory, offset - span->offset, to - offset});
+      offset = to;
+    }
+    for (auto demand = demands_.begin(); demand != demands_.end();) {
+      if (demand->end <= begin || demand->offset >= end) {
+        ++demand;
+        continue;
+      }
+      for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end; ++it) {
+        if (it->second->pins > 0) --it->second->pins;
+        pool_.Add(it->second.get());
+      }
+      demand = demands_.erase(demand);
+    }
+    for (auto it = First(begin); it != spans_.end() && it->first < end; ++it)
+      pool_.Touch(it->second.get(), it->second->end() <= end);
+    if (end == state().size) EndsReading();
+  }
+  uint8_t* to = out.data();
+  for (const Piece& piece : pieces) {
+    std::memcpy(to, piece.memory.get() + piece.from, piece.bytes);
+    to += piece.bytes;
+  }
+  return absl::StatusOr<size_t>(static_cast<size_t>(to - out.data()));
+}
+
+std::pair<uint64_t, uint64_t> RemoteBytes::BlockAround(uint64_t offset) const {
+  const uint64_t block = pool_.block_bytes();
+  if (offset < SpanPool::kFirstBytes) return {0, SpanPool::kFirstBytes};
+  const uint64_t begin = offset / block * block;
+  return {std::max(begin, SpanPool::kFirstBytes), begin + block};
+}
+
+bool RemoteBytes::Cover(uint64_t offset, uint64_t end, bool alone, bool is_wanted,
+                        std::vector<RangeJob>* jobs) {
+  const uint64_t size = state().size;
+  if (alone) {
+    offset = offset / kPageBytes * kPageBytes;
+    end = std::min(size, (end + kPageBytes - 1) / kPageBytes * kPageBytes);
+  }
+  while (offset < end) {
+    const auto it = First(offset);
+    if (it != spans_.end() && it->second->offset <= offset) {
+      offset = it->second->end();
+      continue;
+    }
+    // Blocks from a page on, so that they are where they were the last time; but over nothing that is there.
+    const uint64_t next = it == spans_.end() ? size : it->second->offset;
+    uint64_t begin = offset;
+    uint64_t stop = std::min({offset + kAloneBytes, end, next});
+    if (!alone) {
+      const auto [block_begin, block_end] = BlockAround(offset);
+      begin = block_begin;
+      if (it != spans_.begin()) begin = std::max(begin, std::prev(it)->second->end());
+      stop = std::min({block_end, size, next});
+    }
+    std::shared_ptr<uint8_t> memory = pool_.Take(stop - begin, is_wanted);
+    if (memory == nullptr) return false;
+    auto span = std::make_unique<Span>();
+    Span* const made = span.get();
+    made->owner = this;
+    made->offset = begin;
+    made->bytes = stop - begin;
+    made->memory = memory;
+    spans_.emplace(begin, std::move(span));
+    RangeJob job;
+    job.maker = maker_;
+    job.offset = begin;
+    job.bytes = stop - begin;
+    job.to = std::move(memory);
+    job.is_wanted = is_wanted;
+    job.done = [self = shared_from_this(), made](absl::Status status) {
+      self->Arrived(made, std::move(status));
+    };
+    jobs->push_back(std::move(job));
+    offset = stop;
+  }
+  return true;
+}
+
+void RemoteBytes::Arrived(Span* span, absl::Status status) {
+  std::vector<Done> waiting;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    span->state = status.ok() ? Span::State::kHere : Span::State::kFailed;
+    span->error = status;
+    waiting.swap(span->waiting);
+    if (status.ok()) {
+      pool_.Add(span);
+    } else if (span->pins == 0 && waiting.empty()) {
+      // Nobody has asked for it yet: who does has it tried again.
+      Forget(span);
+    }
+  }
+  for (const Done& done : waiting) done(status);
+}
+
+void RemoteBytes::BeginsToRead() {
+  if (!std::exchange(is_read_, true)) pool_.Reads(1);
+}
+
+void RemoteBytes::EndsReading() {
+  if (!std::exchange(is_read_, false)) return;
+  pool_.Reads(-1);
+  ahead_to_ = 0;
+  window_ = SpanPool::kFirstBytes;
+}
+
+void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
+  BeginsToRead();
+  // A jump begins anew.
+  if (offset > ahead_to_ || ahead_to_ > offset + 2 * pool_.ahead_bytes()) {
+    ahead_to_ = offset;
+    window_ = SpanPool::kFirstBytes;
+  }
+  const uint64_t target = std::min(state().size, offset + window_);
+  // In whole blocks: what is left of the window is waited for.
+  if (target <= ahead_to_ || (target - ahead_to_ < window_ / 2 && target < state().size)) return;
+  if (!Cover(ahead_to_, target, /*alone=*/false, /*is_wanted=*/false, jobs)) return;
+  ahead_to_ = target;
+  const auto last = First(target == 0 ? 0 : target - 1);
+  if (last != spans_.end()) ahead_to_ = std::max(ahead_to_, last->second->end());
+  window_ = std::min(std::max(2 * window_, 2 * pool_.block_bytes()), pool_.ahead_bytes());
+}
+
+void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, Done done) {
+  const auto waiter = std::make_shared<Waiter>();
+  waiter->done = std::move(done);
+  std::vector<RangeJob> jobs;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    const uint64_t end = Clipped(offset, bytes);
+    // Those that are here must not make room for those that are not.
+    std::vector<const Span*> pinned;
+    for (auto it = First(offset); it != spans_.end() && it->first < end; ++it) {
+      ++it->second->pins;
+      pool_.Touch(it->second.get(), false);
+      pinned.push_back(it->second.get());
+    }
+    Cover(offset, end, alone, /*is_wanted=*/true, &jobs);
+    if (offset < end) demands_.push_back({offset, end});
+    for (auto it = First(offset); it != spans_.end() && it->first < end; ++it) {
+      Span* const span = it->second.get();
+      if (std::find(pinned.begin(), pinned.end(), span) == pinned.end()) ++span->pins;
+      if (span->state != Span::State::kComing) continue;
+      waiter->left.fetch_add(1);
+      span->waiting.push_back([waiter](const absl::Status& status) { waiter->OneLess(status); });
+    }
+    if (!alone) GoAhead(end, &jobs);
+  }
+  for (RangeJob& job : jobs) fetcher_.Fetch(std::move(job));
+  waiter->OneLess(absl::OkStatus());
+}
+
+void RemoteBytes::WillNeed(uint64_t offset, uint64_t bytes) {
+  std::vector<RangeJob> jobs;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    if (is_read_ && offset <= ahead_to_ + SpanPool::kFirstBytes) {
+      GoAhead(std::min(offset, state().size), &jobs);
+    } else {
+      Cover(offset, Clipped(offset, bytes), /*alone=*/true, /*is_wanted=*/false, &jobs);
+    }
+  }
+  for (RangeJob& job : jobs) fetcher_.Fetch(std::move(job));
+}
+
+void RemoteBytes::Forget(Span* span) {
+  pool_.Remove(span);
+  spans_.erase(span->offset);
+}
+
+}  // namespace penstock

@@ -1,0 +1,79 @@
+// The bytes of one object in one state: which of them are near, which are coming, and what is asked for ahead of who reads.
+//
+// Who reads from front to back gets blocks of up to 8 MiB, aligned in the object (the first 256 KiB alone, so that there is something to
+// begin with), and ever more of them ahead, as long as there is memory. Who wants single records gets these, to the page.
+//
+// Threads:  safe from any thread. Owned by a shared_ptr: what is coming keeps it.
+// Owns:     its spans; the pool and the fetcher must outlive it.
+// Cost:     a lock and a look into a map for each read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "io/http/range_fetcher.h"
+#include "io/remote/span_pool.h"
+
+namespace penstock {
+
+class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
+ public:
+  RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeFetcher& fetcher);
+  ~RemoteBytes();
+  RemoteBytes(const RemoteBytes&) = delete;
+  RemoteBytes& operator=(const RemoteBytes&) = delete;
+
+  using Done = std::function<void(const absl::Status& status)>;
+
+  // Whether Read() of these bytes has an answer, which may be an error.
+  bool Has(uint64_t offset, uint64_t bytes) const;
+  // All of `out`, or the end of the object; absent where some are not near.
+  std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out);
+  // Asks for bytes; `done` is told when Read() has an answer, and they stay until then. `alone`: nobody reads on behind them.
+  void Want(uint64_t offset, uint64_t bytes, bool alone, Done done);
+  // Somebody will read these, and perhaps on.
+  void WillNeed(uint64_t offset, uint64_t bytes);
+
+  const ObjectState& state() const { return maker_->state(); }
+  const std::string& shown() const { return maker_->shown(); }
+
+ private:
+  friend class SpanPool;
+  struct Waiter;
+  using Spans = std::map<uint64_t, std::unique_ptr<Span>>;  // by offset; they do not overlap
+
+  // All of these with the pool's mutex held.
+  Spans::iterator First(uint64_t offset) const;
+  uint64_t Clipped(uint64_t offset, uint64_t bytes) const;
+  // Has what is not there of [offset, end) fetched, in blocks; adds the jobs. False where there was no memory.
+  bool Cover(uint64_t offset, uint64_t end, bool alone, bool is_wanted, std::vector<RangeJob>* jobs);
+  void GoAhead(uint64_t offset, std::vector<RangeJob>* jobs);
+  void Forget(Span* span);
+  void BeginsToRead();
+  void EndsReading();
+  // Where the block that holds this place begins and ends.
+  std::pair<uint64_t, uint64_t> BlockAround(uint64_t offset) const;
+
+  void Arrived(Span* span, absl::Status status);
+
+  const std::shared_ptr<RequestMaker> maker_;
+  SpanPool& pool_;
+  RangeFetcher& fetcher_;
+  mutable Spans spans_;
+  struct Demand {
+    uint64_t offset;
+    uint64_t end;
+  };
+  std::list<Demand> demands_;
+  uint64_t ahead_to_ = 0;
+  uint64_t window_ = SpanPool::kFirstBytes;
+  bool is_read_ = false;
+};
+
+}  // namespace penstock

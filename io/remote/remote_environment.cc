@@ -1,0 +1,66 @@
+#include "io/remote/remote_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace penstock {
+namespace {
+
+constexpr uint64_t kLeastBytes = uint64_t{16} << 20;
+constexpr uint64_t kMostBytes = uint64_t{1} << 40;
+
+uint64_t DefaultBytes() {
+  const auto pages = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PHYS_PAGES), 0));
+  const auto page_bytes = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PAGESIZE), 0));
+  return std::clamp(pages * page_bytes / 8, kLeastBytes, RemoteOptions().memory_bytes);
+}
+
+absl::StatusOr<std::vector<std::string>> Prefixes(const Environment& environment,
+                                                  const std::string& name) {
+  const std::vector<std::string> prefixes =
+      absl::StrSplit(environment(name), ' ', absl::SkipEmpty());
+  for (const std::string& prefix : prefixes) {
+    if (absl::StrContains(prefix, "://")) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": expected prefixes of addresses such as s3://bucket/, found ", prefix));
+  }
+  return prefixes;
+}
+
+}  // namespace
+
+absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bool has_owner) {
+  RemoteOptions options;
+  const std::string allow = environment("PENSTOCK_REMOTE_ALLOW");
+  options.is_off = allow == "none" || (allow.empty() && !has_owner);
+  if (!options.is_off && !allow.empty() && allow != "*") {
+    absl::StatusOr<std::vector<std::string>> allowed =
+        Prefixes(environment, "PENSTOCK_REMOTE_ALLOW");
+    if (!allowed.ok()) return allowed.status();
+    options.allowed = *std::move(allowed);
+  }
+  absl::StatusOr<std::vector<std::string>> local = Prefixes(environment, "PENSTOCK_REMOTE_LOCAL");
+  if (!local.ok()) return local.status();
+  options.unguarded = *std::move(local);
+  options.is_ambient = true;
+  options.reach = has_owner ? Reach::kLoopback : Reach::kPublic;
+  options.memory_bytes = DefaultBytes();
+  if (const std::string bytes = environment("PENSTOCK_REMOTE_MEMORY"); !bytes.empty()) {
+    if (!absl::SimpleAtoi(bytes, &options.memory_bytes) || options.memory_bytes < kLeastBytes ||
+        options.memory_bytes > kMostBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "PENSTOCK_REMOTE_MEMORY: expected ", kLeastBytes, " to ", kMostBytes, " bytes, found ", bytes));
+    }
+  }
+  options.proxy = environment("PENSTOCK_REMOTE_PROXY");
+  options.authorities = environment("SSL_CERT_FILE");
+  return options;
+}
+
+}  // namespace penstock

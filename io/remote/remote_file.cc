@@ -1,0 +1,66 @@
+#include "io/remote/remote_file.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace penstock {
+namespace {
+
+// Who reads on after as much as this still reads from front to back: by headers, over records.
+constexpr uint64_t kStepBytes = 1 << 20;
+
+// A completion that is ended once, by what arrives or by who cancels.
+struct Ending {
+  std::mutex mutex;
+  std::optional<Completion> completion;
+
+  void End(const absl::Status& status) {
+    std::optional<Completion> taken;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      taken.swap(completion);
+    }
+    if (taken) taken->End(status);
+  }
+};
+
+struct Bell {
+  std::mutex mutex;
+  std::condition_variable rung;
+  bool has_rung = false;
+};
+
+}  // namespace
+
+void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived) {
+  const auto ending = std::make_shared<Ending>();
+  // What was asked for goes on; nobody waits for it any more.
+  arrived.OnCancel([ending] { ending->End(absl::CancelledError("not wanted any more")); });
+  {
+    std::lock_guard<std::mutex> lock(ending->mutex);
+    ending->completion = std::move(arrived);
+  }
+  bytes_->Want(offset, bytes, alone,
+               [ending](const absl::Status& status) { ending->End(status); });
+}
+
+absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> out) {
+  while (true) {
+    if (std::optional<absl::StatusOr<size_t>> read = bytes_->Read(offset, out)) {
+      read_to_.store(offset + out.size(), std::memory_order_relaxed);
+      return *std::move(read);
+    }
+    const auto bell = std::make_shared<Bell>();
+    const uint64_t last = read_to_.load(std::memory_order_relaxed);
+    const bool goes_on = offset >= last && offset - last <= kStepBytes;
+    bytes_->Want(offset, out.size(), /*alone=*/!goes_on, [bell](const absl::Status&) {
+      std::lock_guard<std::mutex> lock(bell->mutex);
+      bell->has_rung = true;
+      bell->rung.notify_all();
+    });
+    std::unique_lock<std::mutex> lock(bell->mutex);
+    bell->rung.wait(lock, [&bell] { return bell->has_rung; });
+  }
+}
+
+}  // namespace penstock

@@ -1,0 +1,112 @@
+#include "io/remote/remote_file_system.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file_error.h"
+#include "base/pending_call.h"
+#include "io/remote/remote_file.h"
+
+namespace penstock {
+namespace {
+
+std::string NameOf(const std::string& path, const ObjectState& state) {
+  return absl::StrCat(path, "\n", state.etag, "\n", state.generation, "\n", state.last_modified,
+                      "\n", state.size);
+}
+
+}  // namespace
+
+RemoteFileSystem::RemoteFileSystem(FileSystem& local, RemoteOptions options,
+                                   Environment environment)
+    : local_(local), client_(options, std::move(environment)), pool_(options.memory_bytes) {}
+
+uint64_t RemoteFileSystem::pool_bytes() {
+  std::lock_guard<std::mutex> lock(pool_.mutex());
+  return pool_.bytes();
+}
+
+void RemoteFileSystem::Remember(const std::string& path, const ObjectState& state) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Whose turn it is to go is no matter: who misses one asks the server.
+  if (known_.size() >= kKnownMax) known_.erase(known_.begin());
+  known_[path] = state;
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenObject(
+    const std::string& path, ObjectState state) {
+  const FileVersion version = VersionOf(state);
+  const std::string name = NameOf(path, state);
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = open_.find(name); found != open_.end()) {
+      if (std::shared_ptr<RemoteBytes> bytes = found->second.lock())
+        return std::make_shared<RemoteFile>(path, version, std::move(bytes));
+    }
+  }
+  const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(path);
+  if (!url.ok()) return url.status();
+  absl::StatusOr<std::shared_ptr<RequestMaker>> maker = client_.MakerOf(*url, std::move(state));
+  if (!maker.ok()) return maker.status();
+  auto bytes = std::make_shared<RemoteBytes>(*std::move(maker), pool_, fetcher_);
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (open_.size() >= 1024) {
+    std::erase_if(open_, [](const auto& entry) { return entry.second.expired(); });
+  }
+  open_[name] = bytes;
+  return std::make_shared<RemoteFile>(path, version, std::move(bytes));
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const std::string& path) {
+  if (!IsAddress(path)) return local_.Open(path);
+  const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(path);
+  if (!url.ok()) return url.status();
+  const PendingCall call("opening", path);
+  absl::StatusOr<ObjectState> state = client_.Describe(*url);
+  if (!state.ok()) return state.status();
+  Remember(path, *state);
+  return OpenObject(path, *std::move(state));
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenListed(
+    const ListedFile& file) {
+  if (!IsAddress(file.path)) return local_.OpenListed(file);
+  std::optional<ObjectState> known;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto found = known_.find(file.path); found != known_.end()) known = found->second;
+  }
+  if (!known || known->size != file.size_bytes || !(VersionOf(*known) == file.version))
+    return FileSystem::OpenListed(file);
+  return OpenObject(file.path, *std::move(known));
+}
+
+absl::StatusOr<std::vector<ListedFile>> RemoteFileSystem::List(const std::string& pattern) {
+  if (!IsAddress(pattern)) return local_.List(pattern);
+  const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(pattern);
+  if (!url.ok()) return url.status();
+  const PendingCall call("listing", pattern);
+  absl::StatusOr<std::vector<FoundObject>> found = client_.List(*url);
+  if (!found.ok()) return found.status();
+  std::vector<ListedFile> files;
+  files.reserve(found->size());
+  const bool wants_indices = absl::EndsWith(pattern, kIndexSuffix);
+  for (const FoundObject& object : *found) {
+    if (!wants_indices && absl::EndsWith(object.url.key, kIndexSuffix)) continue;
+    std::string path = object.url.text();
+    Remember(path, object.state);
+    files.push_back({std::move(path), object.state.size, VersionOf(object.state)});
+  }
+  if (files.empty())
+    return absl::NotFoundError(absl::StrCat("no object matches the glob ", ShownUrl(pattern)));
+  const auto less = [](const ListedFile& a, const ListedFile& b) { return a.path < b.path; };
+  std::sort(files.begin(), files.end(), less);
+  files.erase(std::unique(files.begin(), files.end(),
+                          [](const ListedFile& a, const ListedFile& b) { return a.path == b.path; }),
+              files.end());
+  return files;
+}
+
+}  // namespace penstock

@@ -1,0 +1,130 @@
+#include "io/remote/remote_places.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "io/credentials/aws_sources.h"
+#include "io/credentials/gcs_sources.h"
+
+namespace penstock {
+namespace {
+
+constexpr char kDefaultRegion[] = "us-east-1";
+
+// Whether an address is one of a prefix' objects: "s3://bucket" is no prefix of "s3://bucket2/a".
+bool Fits(const std::string& text, const std::string& prefix) {
+  if (!absl::StartsWith(text, prefix)) return false;
+  return prefix.empty() || prefix.back() == '/' || text.size() == prefix.size() ||
+         text[prefix.size()] == '/';
+}
+
+bool FitsOne(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&text](const std::string& prefix) { return Fits(text, prefix); });
+}
+
+CredentialSource FixedKeys(const Environment& environment, const RemotePrefix& prefix) {
+  return [environment, prefix]() -> absl::StatusOr<Credentials> {
+    const absl::StatusOr<std::string> file = environment.read_file(prefix.secret_access_key_file);
+    if (!file.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot read secret_access_key_file ", prefix.secret_access_key_file));
+    }
+    Credentials found;
+    found.source = "configuration";
+    found.access_key_id = prefix.access_key_id;
+    const std::vector<absl::string_view> lines = absl::StrSplit(*file, absl::MaxSplits('\n', 1));
+    found.secret_access_key = std::string(absl::StripAsciiWhitespace(lines[0]));
+    return found;
+  };
+}
+
+std::string EndpointIn(const Environment& environment, Scheme scheme) {
+  if (scheme == Scheme::kGs) return environment("STORAGE_EMULATOR_HOST");
+  if (scheme != Scheme::kS3) return "";
+  const std::string of_s3 = environment("AWS_ENDPOINT_URL_S3");
+  return of_s3.empty() ? environment("AWS_ENDPOINT_URL") : of_s3;
+}
+
+}  // namespace
+
+RemotePlaces::RemotePlaces(RemoteOptions options, Environment environment)
+    : options_(std::move(options)), environment_(std::move(environment)) {}
+
+std::shared_ptr<CredentialKeeper> RemotePlaces::KeeperOf(const RemotePrefix& prefix,
+                                                         Scheme scheme) {
+  CredentialSource source;
+  if (scheme == Scheme::kS3) {
+    if (!prefix.access_key_id.empty()) {
+      source = FixedKeys(environment_, prefix);
+    } else if (!prefix.process.empty()) {
+      source = [command = prefix.process] { return AwsFromProcess(command); };
+    } else if (!prefix.profile.empty()) {
+      source = [environment = environment_, profile = prefix.profile] {
+        return AwsFromProfile(environment, profile);
+      };
+    } else if (prefix.is_ambient) {
+      source = AwsChain(environment_, "");
+    }
+  } else if (scheme == Scheme::kGs) {
+    if (!prefix.google_file.empty()) {
+      source = [environment = environment_, file = prefix.google_file] {
+        return GcsFromFile(environment, file);
+      };
+    } else if (prefix.is_ambient) {
+      source = GcsChain(environment_, "");
+    }
+  }
+  return source ? std::make_shared<CredentialKeeper>(std::move(source)) : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<RemotePlace>> RemotePlaces::PlaceOf(const RemoteUrl& url) {
+  const std::string text = url.text();
+  if (options_.is_off) {
+    return absl::PermissionDeniedError(absl::StrCat(
+        "this daemon reads no addresses: it has no PENSTOCK_REMOTE_ALLOW (", ShownUrl(text), ")"));
+  }
+  if (!options_.allowed.empty() && !FitsOne(text, options_.allowed)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("not below the daemon's PENSTOCK_REMOTE_ALLOW (",
+                     absl::StrJoin(options_.allowed, ", "), "): ", ShownUrl(text)));
+  }
+  RemotePrefix found;
+  found.is_ambient = options_.is_ambient;
+  for (const RemotePrefix& prefix : options_.prefixes) {
+    if (Fits(text, prefix.prefix) && prefix.prefix.size() >= found.prefix.size()) found = prefix;
+  }
+  const bool is_unguarded = FitsOne(text, options_.unguarded);
+  const std::string name = absl::StrCat(found.prefix, " ", is_unguarded, " ",
+                                        static_cast<int>(url.scheme), " ", url.bucket);
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<RemotePlace>& place = places_[name];
+  if (place != nullptr) return place;
+  place = std::make_shared<RemotePlace>();
+  place->endpoint = found.endpoint;
+  if (place->endpoint.empty() && found.is_ambient)
+    place->endpoint = EndpointIn(environment_, url.scheme);
+  while (absl::EndsWith(place->endpoint, "/")) place->endpoint.pop_back();
+  if (!place->endpoint.empty() && !absl::StrContains(place->endpoint, "://"))
+    place->endpoint = absl::StrCat("http://", place->endpoint);
+  // Who has an endpoint or a provider in mind names no host.
+  place->reach = !place->endpoint.empty() || is_unguarded ? Reach::kAnywhere : options_.reach;
+  place->proxy = options_.proxy;
+  place->authorities = options_.authorities;
+  std::string region = found.region;
+  if (region.empty() && (found.is_ambient || !found.profile.empty()))
+    region = AwsRegion(environment_, found.profile);
+  place->set_region(region.empty() ? kDefaultRegion : region);
+  std::shared_ptr<CredentialKeeper>& keeper =
+      keepers_[absl::StrCat(found.prefix, " ", static_cast<int>(url.scheme))];
+  if (keeper == nullptr) keeper = KeeperOf(found, url.scheme);
+  place->keeper = keeper;
+  return place;
+}
+
+}  // namespace penstock

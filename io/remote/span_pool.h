@@ -1,0 +1,86 @@
+// The memory of all bytes that are near: spans of objects, which come, are read, and go again.
+//
+//     Span        consecutive bytes of one object: coming, here, or failed
+//     SpanPool    what all of them together may take, and which go first: those that were read to their end, then those that were
+//                 looked at least lately. One that somebody has asked for stays until it has been read.
+//
+// Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied without it.
+// Owns:     the memory. Blocks of a size are kept and used again, so that their pages are.
+// Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that nobody waits for memory that only he would
+//           give back.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace penstock {
+
+class RemoteBytes;
+
+struct Span {
+  enum class State : uint8_t { kComing, kHere, kFailed };
+
+  RemoteBytes* owner = nullptr;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::shared_ptr<uint8_t> memory;
+  State state = State::kComing;
+  absl::Status error;
+  int pins = 0;  // of who has asked for it
+  std::vector<std::function<void(const absl::Status&)>> waiting;
+  std::list<Span*>::iterator place;  // among those that may go, while it is here
+  bool may_go = false;
+  bool was_passed = false;
+
+  uint64_t end() const { return offset + bytes; }
+};
+
+class SpanPool {
+ public:
+  static constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
+  static constexpr uint64_t kFirstBytes = uint64_t{256} << 10;
+
+  explicit SpanPool(uint64_t bytes_max) : bytes_max_(bytes_max) {}
+
+  std::mutex& mutex() { return mutex_; }
+
+  // All with the mutex held.
+
+  // Memory for a span, taken from others where it must be. Null where it is not `wanted` and there is none.
+  std::shared_ptr<uint8_t> Take(uint64_t bytes, bool is_wanted);
+  // It is here, and may go.
+  void Add(Span* span);
+  // It was looked at; `passed`: to its end.
+  void Touch(Span* span, bool passed);
+  void Remove(Span* span);
+
+  // Of the objects that are read from front to back at present.
+  void Reads(int more) { readers_ += more; }
+  // What one span is long, so that each of these objects can have a few.
+  uint64_t block_bytes() const;
+  // How far each of them may read ahead.
+  uint64_t ahead_bytes() const;
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes_max() const { return bytes_max_; }
+
+ private:
+  bool MakeRoom(uint64_t bytes, bool is_wanted);
+
+  const uint64_t bytes_max_;
+  std::mutex mutex_;
+  uint64_t bytes_ = 0;  // of spans, and of blocks that wait
+  int readers_ = 0;
+  std::list<Span*> going_;  // those that may go, the first first
+  struct Blocks;
+  std::shared_ptr<Blocks> blocks_ = MakeBlocks();
+  static std::shared_ptr<Blocks> MakeBlocks();
+};
+
+}  // namespace penstock

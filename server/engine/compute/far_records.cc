@@ -1,0 +1,139 @@
+#include "server/engine/compute/far_records.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "base/file_error.h"
+#include "io/record/tfrecord_frame.h"
+
+namespace penstock {
+namespace {
+
+// Bytes between two records that are fetched rather than asked for apart.
+constexpr uint64_t kGapBytes = 256 << 10;
+
+struct Wanted {
+  uint32_t file = 0;
+  uint64_t offset = 0;
+  uint64_t end = 0;
+};
+
+std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest& manifest) {
+  std::vector<Wanted> wanted;
+  for (const RecordRef& record : records) {
+    if (record.file >= manifest.size() || record.data != nullptr) continue;
+    const FileEntry& entry = manifest[record.file];
+    if (!IsAddress(entry.path)) continue;
+    if (entry.is_one_element) {
+      wanted.push_back({record.file, 0, entry.size_bytes});
+    } else if (record.length > 0 && record.offset < entry.size_bytes) {
+      const uint64_t end = record.offset + kFrameBytes + record.length;
+      wanted.push_back({record.file, record.offset, std::min(end, entry.size_bytes)});
+    }
+  }
+  std::sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) {
+    return a.file != b.file ? a.file < b.file : a.offset < b.offset;
+  });
+  std::vector<Wanted> joined;
+  for (const Wanted& one : wanted) {
+    if (!joined.empty() && joined.back().file == one.file &&
+        one.offset <= joined.back().end + kGapBytes) {
+      joined.back().end = std::max(joined.back().end, one.end);
+    } else {
+      joined.push_back(one);
+    }
+  }
+  return joined;
+}
+
+// Several fetches as one. It goes when the last one has ended.
+class Together final : public Completion::Sink {
+ public:
+  explicit Together(Completion whole) : whole_(std::move(whole)) {
+    whole_.OnCancel([cancels = cancels_] { cancels->Run(); });
+  }
+
+  Completion One() {
+    left_.fetch_add(1);
+    return Completion(this);
+  }
+  void End(absl::Status) override {
+    if (left_.fetch_sub(1) != 1) return;
+    Completion whole = std::move(whole_);
+    delete this;
+    whole.End();
+  }
+  void OnCancel(std::function<void()> cancel) override { cancels_->Add(std::move(cancel)); }
+
+ private:
+  struct Cancels {
+    void Add(std::function<void()> cancel) {
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        if (!is_cancelled) {
+          all.push_back(std::move(cancel));
+          return;
+        }
+      }
+      cancel();
+    }
+    void Run() {
+      std::vector<std::function<void()>> taken;
+      {
+        std::lock_guard<std::mutex> lock(mutex);
+        is_cancelled = true;
+        taken.swap(all);
+      }
+      for (const auto& cancel : taken) cancel();
+    }
+
+    std::mutex mutex;
+    bool is_cancelled = false;               // under mutex
+    std::vector<std::function<void()>> all;  // under mutex
+  };
+
+  std::atomic<int> left_{1};
+  const std::shared_ptr<Cancels> cancels_ = std::make_shared<Cancels>();
+  Completion whole_;
+};
+
+}  // namespace
+
+bool FarRecords::AnyIn(const FileTable& files) {
+  const Manifest& manifest = files.manifest();
+  return std::any_of(manifest.begin(), manifest.end(),
+                     [](const FileEntry& entry) { return IsAddress(entry.path); });
+}
+
+bool FarRecords::Begin(absl::Span<const RecordRef> records, FileTable& files, AwayTasks& away,
+                       AwayTask* task, int stage) {
+  const std::vector<Wanted> wanted = WantedOf(records, files.manifest());
+  std::vector<std::pair<FarFile*, Wanted>> ranges;
+  bool is_here = true;
+  for (const Wanted& one : wanted) {
+    // Who cannot open it says so where it is read.
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(one.file);
+    if (!file.ok()) continue;
+    auto* const far = dynamic_cast<FarFile*>(file->get());
+    if (far == nullptr) continue;
+    open_.push_back(*std::move(file));
+    ranges.emplace_back(far, one);
+    is_here &= far->HasFetched(one.offset, one.end - one.offset);
+  }
+  if (ranges.empty() || is_here) return false;
+  is_away_ = true;
+  // From here on it may be another worker's at any time after the last end.
+  auto* const together = new Together(away.Leave(
+      task, {CallKind::kRead, "fetching", ranges[0].first->path(), ranges[0].second.offset, stage}));
+  for (const auto& [far, one] : ranges)
+    far->FetchAlone(one.offset, one.end - one.offset, together->One());
+  together->End(absl::OkStatus());
+  return true;
+}
+
+bool FarRecords::Ended() { return std::exchange(is_away_, false); }
+
+}  // namespace penstock

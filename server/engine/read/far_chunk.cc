@@ -1,0 +1,54 @@
+#include "server/engine/read/far_chunk.h"
+
+#include "io/record/tfrecord_frame.h"
+#include "io/record/tfrecord_reader.h"
+#include "server/engine/read/arrived_file.h"
+
+namespace penstock {
+namespace {
+
+// What lies behind the first `count` records has not been seen.
+void CutAt(size_t count, uint64_t offset, RecordChunk* chunk) {
+  chunk->records.resize(count);
+  chunk->damage.clear();
+  chunk->error = absl::OkStatus();
+  chunk->end_of_file = false;
+  chunk->next_offset = offset;
+}
+
+}  // namespace
+
+FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage on_damage,
+                      uint32_t file, CellCache& cells, RecordChunk* chunk, RecordList* records) {
+  ArrivedFile arrived(from);
+  ReadChunk(arrived, offset, expect_late, chunk, on_damage);
+  if (arrived.missing_bytes() > 0 && !chunk->error.ok())
+    CutAt(chunk->records.size(), chunk->next_offset, chunk);
+  std::vector<uint8_t> late;
+  for (size_t i = 0; i < chunk->records.size(); ++i) {
+    const RecordChunk::Record& record = chunk->records[i];
+    const uint8_t* data = record.late ? nullptr : cells.Keep(chunk->data(record), record.length);
+    if (record.late && record.length <= kCarriedBytes) {
+      late.resize(record.length + kRecordFooterBytes);
+      const absl::StatusOr<size_t> read =
+          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(late));
+      if (!read.ok() && arrived.missing_offset() == record.offset + kRecordHeaderBytes) {
+        chunk->next_is_late = true;
+        CutAt(i, record.offset, chunk);
+        break;
+      }
+      // What is damaged is told of by who works on it.
+      if (read.ok() && *read == late.size() && DataHolds(late.data(), record.length)) {
+        data = cells.Keep(late.data(), record.length);
+        chunk->bytes_read += late.size();
+      }
+    }
+    records->push_back({data, record.offset, record.length, file, 0});
+  }
+  const bool has_nothing = chunk->records.empty() && chunk->damage.empty() && chunk->error.ok() &&
+                           !chunk->end_of_file;
+  if (arrived.missing_bytes() == 0 || !has_nothing) return {};
+  return {arrived.missing_offset(), arrived.missing_bytes()};
+}
+
+}  // namespace penstock

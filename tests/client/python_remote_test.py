@@ -1,0 +1,167 @@
+"""Datasets whose files lie behind an address, beside the same files on this machine."""
+
+import gzip
+import hashlib
+import http.server
+import os
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import penstock
+
+pytestmark = pytest.mark.filterwarnings("ignore:this trainer holds")
+
+
+class Files(http.server.ThreadingHTTPServer):
+    """Serves a folder with ranges and tags. `fails` is what is answered in their place, by name; what lies behind the first block of a file in
+    `held` waits for its event."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.fails = {}
+        self.held = {}
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self, name):
+        return f"http://127.0.0.1:{self.server_address[1]}/{name}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def answer(self, status, body=b"", **headers):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        name = self.path.strip("/")
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
+        if name in self.server.held and first > 0 and last - first > 8192:
+            self.server.held[name].wait(60)
+        if fail := self.server.fails.get(name):
+            return self.answer(fail)
+        path = self.server.folder / name
+        if not path.exists():
+            return self.answer(404)
+        data = path.read_bytes()
+        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        if self.headers.get("If-Match", tag) != tag:
+            return self.answer(412)
+        if first >= len(data):
+            return self.answer(416, Content_Range=f"bytes */{len(data)}")
+        last = min(last, len(data) - 1)
+        self.answer(206, data[first : last + 1], ETag=tag, Content_Range=f"bytes {first}-{last}/{len(data)}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("remote")
+    random = np.random.default_rng(3)
+    for name, sizes in {
+        "small": random.integers(0, 300, 3000),
+        "long": random.integers(9_000, 200_000, 100),
+        "mixed": [10, 2_000_000, 20_000, 3, 1_200_000, 9_000] * 3,
+    }.items():
+        with penstock.io.TFRecordWriter(str(folder / name)) as writer:
+            for size in sizes:
+                writer.write(random.bytes(int(size)))
+    lines = b"".join(b"line %d of some text\n" % i for i in range(200_000))
+    (folder / "lines.txt").write_bytes(lines)
+    (folder / "lines.gz").write_bytes(gzip.compress(lines, 1))
+    (folder / "fixed").write_bytes(random.bytes(100 * 5000))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(folder):
+    server = Files(folder)
+    yield server
+    server.shutdown()
+
+
+CASES = {
+    "small records": ("small", penstock.TFRecordDataset),
+    "long records": ("long", penstock.TFRecordDataset),
+    "records of all sizes": ("mixed", penstock.TFRecordDataset),
+    "shuffled": ("long", lambda path: penstock.TFRecordDataset(path).shuffle(50, seed=5)),
+    "globally shuffled": ("mixed", lambda path: penstock.TFRecordDataset(path).global_shuffle(seed=5)),
+    "a section": ("mixed", lambda path: penstock.TFRecordDataset(path).filter(lambda x: penstock.functions.string_length(x) != 3)),
+    "lines": ("lines.txt", penstock.TextLineDataset),
+    "lines in gzip": ("lines.gz", lambda path: penstock.TextLineDataset(path, compression_type="GZIP")),
+    "fixed": ("fixed", lambda path: penstock.FixedLengthRecordDataset(path, 100)),
+    "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
+}
+
+
+def digest(dataset):
+    found = hashlib.sha256()
+    for batch in dataset.batch(7):
+        for element in np.asarray(batch):
+            found.update(len(element).to_bytes(8, "little") + bytes(element))
+    return found.hexdigest()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_address_gives_what_the_path_gives(case, folder, server):
+    name, dataset = CASES[case]
+    assert digest(dataset(server.url(name))) == digest(dataset(str(folder / name)))
+
+
+def test_what_is_not_there_is_told_before_anything_starts(server):
+    with pytest.raises(penstock.NotFoundError, match="no such object.*none"):
+        list(penstock.TFRecordDataset(server.url("none")))
+
+
+def begun(name, folder, server):
+    """The elements of a file of which the daemon has the first block, and waits for the others."""
+    with penstock.io.TFRecordWriter(str(folder / name)) as writer:
+        for i in range(300):
+            writer.write(b"%03d" % i * 2000)
+    server.held[name] = threading.Event()
+    elements = iter(penstock.TFRecordDataset(server.url(name)).batch(1))
+    next(elements)
+    return elements
+
+
+def test_a_file_that_is_replaced_is_an_error_and_no_mixture(folder, server):
+    elements = begun("replaced", folder, server)
+    (folder / "replaced").write_bytes(os.urandom((folder / "replaced").stat().st_size))
+    server.held["replaced"].set()
+    with pytest.raises(penstock.FailedPreconditionError, match="was replaced since the pipeline was created.*replaced"):
+        for _ in elements:
+            pass
+
+
+def test_a_server_that_refuses_later_names_the_file(folder, server):
+    elements = begun("forbidden", folder, server)
+    server.fails["forbidden"] = 403
+    server.held["forbidden"].set()
+    with pytest.raises(penstock.PermissionDeniedError, match="HTTP 403.*forbidden"):
+        for _ in elements:
+            pass
+
+
+def test_addresses_with_secrets_are_refused_without_them():
+    for url in ("https://user:secret@host.example/a", "https://host.example/a?signature=secret"):
+        with pytest.raises(penstock.Error) as refused:
+            list(penstock.TFRecordDataset(url))
+        assert "secret" not in str(refused.value)
+
+
+def test_metadata_services_are_never_reached():
+    with pytest.raises(penstock.Error, match="metadata service"):
+        list(penstock.TFRecordDataset("http://169.254.169.254/latest/meta-data"))
