@@ -18,9 +18,9 @@ absl::StatusOr<Credentials> ParseAwsJson(const std::string& text, const std::str
   if (found.session_token.empty()) found.session_token = field("Token");
   found.expires_s = ParseExpiry(field("Expiration"));
   if (found.access_key_id.empty() || found.secret_access_key.empty()) {
-    return absl::DataLossError(absl::StrCat(
-        what, ": expected JSON with AccessKeyId and SecretAccessKey, found ", text.size(),
-        " bytes of something else"));
+    return absl::DataLossError(
+        absl::StrCat(what, ": expected JSON with AccessKeyId and SecretAccessKey, found ",
+                     text.size(), " bytes of something else"));
   }
   return found;
 }

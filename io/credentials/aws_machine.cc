@@ -39,9 +39,8 @@ absl::StatusOr<Credentials> AwsFromMachine(const Environment& environment) {
   if (!token.ok() && !is_named) return absl::NotFoundError("no metadata service answers");
   if (!token.ok()) return token.status();
   if (token->status != 200 || !IsName(token->body)) {
-    const std::string said =
-        absl::StrCat(kWhat, ": expected a token, found HTTP ", token->status, " with ",
-                     token->body.size(), " bytes");
+    const std::string said = absl::StrCat(kWhat, ": expected a token, found HTTP ", token->status,
+                                          " with ", token->body.size(), " bytes");
     return is_named ? absl::DataLossError(said) : absl::NotFoundError(said);
   }
   request = {};

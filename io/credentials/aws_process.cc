@@ -75,9 +75,9 @@ absl::StatusOr<Credentials> AwsFromProcess(const std::string& command) {
   if (!status.ok()) return status;
   if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "credential_process ended with ",
-        WIFEXITED(ended) ? absl::StrCat("status ", WEXITSTATUS(ended))
-                         : absl::StrCat("signal ", WTERMSIG(ended))));
+        "credential_process ended with ", WIFEXITED(ended)
+                                              ? absl::StrCat("status ", WEXITSTATUS(ended))
+                                              : absl::StrCat("signal ", WTERMSIG(ended))));
   }
   return ParseAwsJson(output, "credential_process");
 }

@@ -12,7 +12,8 @@ namespace {
 using Section = std::map<std::string, std::string>;
 
 // The lines "name = value" of a section. Those that are indented belong to the one before, and nobody asks for them.
-void AddSection(const std::string& text, const std::string& name, bool* is_there, Section* section) {
+void AddSection(const std::string& text, const std::string& name, bool* is_there,
+                Section* section) {
   bool within = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     line = absl::StripTrailingAsciiWhitespace(line);
@@ -26,9 +27,8 @@ void AddSection(const std::string& text, const std::string& name, bool* is_there
     }
     const size_t equals = line.find('=');
     if (!within || absl::ascii_isspace(line[0]) || equals == absl::string_view::npos) continue;
-    section->try_emplace(
-        absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals))),
-        std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))));
+    section->try_emplace(absl::AsciiStrToLower(absl::StripAsciiWhitespace(line.substr(0, equals))),
+                         std::string(absl::StripAsciiWhitespace(line.substr(equals + 1))));
   }
 }
 
@@ -53,8 +53,7 @@ Profile Read(const Environment& environment, const std::string& name) {
     const std::string named = environment(variable);
     return named.empty() ? environment.InHome(in_home) : named;
   };
-  const auto keys =
-      environment.read_file(path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"));
+  const auto keys = environment.read_file(path("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials"));
   if (keys.ok()) AddSection(*keys, profile.name, &profile.is_there, &profile.values);
   const auto config = environment.read_file(path("AWS_CONFIG_FILE", ".aws/config"));
   const bool is_default = profile.name == "default";

@@ -19,8 +19,8 @@ absl::StatusOr<Credentials> AwsFromWebIdentity(const Environment& environment) {
   if (file.empty() || role.empty()) return absl::NotFoundError("no web identity is set up");
   const absl::StatusOr<std::string> token = environment.read_file(file);
   if (!token.ok())
-    return absl::InvalidArgumentError(absl::StrCat("AWS_WEB_IDENTITY_TOKEN_FILE: ", file,
-                                                   " cannot be read"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("AWS_WEB_IDENTITY_TOKEN_FILE: ", file, " cannot be read"));
   std::string endpoint = environment("AWS_ENDPOINT_URL_STS");
   if (endpoint.empty()) {
     const std::string region = AwsRegion(environment, "");
@@ -36,8 +36,8 @@ absl::StatusOr<Credentials> AwsFromWebIdentity(const Environment& environment) {
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
   request.body = absl::StrCat(
       "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=", EncodeQuery(role),
-      "&RoleSessionName=", EncodeQuery(session), "&WebIdentityToken=",
-      EncodeQuery(std::string(absl::StripAsciiWhitespace(*token))));
+      "&RoleSessionName=", EncodeQuery(session),
+      "&WebIdentityToken=", EncodeQuery(std::string(absl::StripAsciiWhitespace(*token))));
   const absl::StatusOr<HttpResponse> response =
       PerformPatiently(kWhat, [&request](bool) { return request; });
   if (!response.ok()) return response.status();

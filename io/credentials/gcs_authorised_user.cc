@@ -19,8 +19,8 @@ absl::StatusOr<Credentials> GcsFromAuthorisedUser(const std::string& text) {
                ? json[name].get<std::string>()
                : "";
   };
-  const std::string server = field("token_uri").empty() ? "https://oauth2.googleapis.com/token"
-                                                        : field("token_uri");
+  const std::string server =
+      field("token_uri").empty() ? "https://oauth2.googleapis.com/token" : field("token_uri");
   if (field("refresh_token").empty())
     return absl::InvalidArgumentError("expected refresh_token of an authorised user");
   const int64_t now_s = absl::ToUnixSeconds(absl::Now());

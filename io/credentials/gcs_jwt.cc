@@ -32,7 +32,7 @@ absl::StatusOr<std::string> SignJwt(const std::string& claims, const std::string
   if (!key_id.empty()) head["kid"] = key_id;
   const std::string text = absl::StrCat(Base64(head.dump()), ".", Base64(claims));
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                         EVP_MD_CTX_free);
+                                                                        EVP_MD_CTX_free);
   const auto* const data = reinterpret_cast<const unsigned char*>(text.data());
   size_t size = 0;
   if (EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, parsed.get()) != 1 ||

@@ -16,8 +16,8 @@ absl::StatusOr<Credentials> GcsFromMachine(const Environment& environment) {
   const bool is_named = !host.empty();
   if (!is_named) host = "metadata.google.internal";
   HttpRequest request;
-  request.url = absl::StrCat("http://", host,
-                             "/computeMetadata/v1/instance/service-accounts/default/token");
+  request.url =
+      absl::StrCat("http://", host, "/computeMetadata/v1/instance/service-accounts/default/token");
   request.reach = Reach::kAnywhere;
   request.timeout_ms = 2'000;
   request.headers = {"Metadata-Flavor: Google"};

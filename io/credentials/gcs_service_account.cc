@@ -20,13 +20,15 @@ absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
                ? json[name].get<std::string>()
                : "";
   };
-  const std::string server = field("token_uri").empty() ? "https://oauth2.googleapis.com/token"
-                                                        : field("token_uri");
+  const std::string server =
+      field("token_uri").empty() ? "https://oauth2.googleapis.com/token" : field("token_uri");
   if (field("client_email").empty() || field("private_key").empty())
     return absl::InvalidArgumentError("expected client_email and private_key of a service account");
   const int64_t now_s = absl::ToUnixSeconds(absl::Now());
-  const nlohmann::json claims = {{"iss", field("client_email")}, {"scope", kScope},
-                                 {"aud", server},                {"iat", now_s},
+  const nlohmann::json claims = {{"iss", field("client_email")},
+                                 {"scope", kScope},
+                                 {"aud", server},
+                                 {"iat", now_s},
                                  {"exp", now_s + 3600}};
   const absl::StatusOr<std::string> signed_claims =
       SignJwt(claims.dump(), field("private_key_id"), field("private_key"));
@@ -36,9 +38,9 @@ absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
   request.url = server;
   request.reach = Reach::kAnywhere;
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
-  request.body = absl::StrCat(
-      "grant_type=", EncodeQuery("urn:ietf:params:oauth:grant-type:jwt-bearer"),
-      "&assertion=", EncodeQuery(*signed_claims));
+  request.body =
+      absl::StrCat("grant_type=", EncodeQuery("urn:ietf:params:oauth:grant-type:jwt-bearer"),
+                   "&assertion=", EncodeQuery(*signed_claims));
   const absl::StatusOr<HttpResponse> response =
       PerformPatiently(kWhat, [&request](bool) { return request; });
   if (!response.ok()) return response.status();

@@ -26,7 +26,8 @@ class Aimd {
     if (window_begin_ns_ == 0) window_begin_ns_ = now_ns;
     if (++arrived_ < limit_ || now_ns - window_begin_ns_ < kWindowNs) return;
     const double rate = static_cast<double>(window_bytes_) / (now_ns - window_begin_ns_);
-    if (was_full_ && rate > kBetter * best_rate_) limit_ = std::min(most_, limit_ + std::max(1, limit_ / 4));
+    if (was_full_ && rate > kBetter * best_rate_)
+      limit_ = std::min(most_, limit_ + std::max(1, limit_ / 4));
     // What was best once is forgotten slowly: the network changes.
     best_rate_ = std::max(rate, kForgotten * best_rate_);
     BeginWindow(now_ns);

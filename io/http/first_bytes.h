@@ -30,7 +30,9 @@ class FirstBytes {
     return std::max<int64_t>(100'000'000, 3 * median_ns_);
   }
 
-  static bool MayHedge(uint64_t hedges, uint64_t requests) { return 20 * (hedges + 1) <= requests + 20; }
+  static bool MayHedge(uint64_t hedges, uint64_t requests) {
+    return 20 * (hedges + 1) <= requests + 20;
+  }
 
  private:
   static constexpr size_t kKept = 64;

@@ -32,12 +32,13 @@ Outcome JudgeStatus(int status, const HttpResponse& response, const std::string&
                   said))};
     case 404:
     case 410:
-      return {Verdict::kFinal, absl::NotFoundError(absl::StrCat("there is no such object: ", said))};
+      return {Verdict::kFinal,
+              absl::NotFoundError(absl::StrCat("there is no such object: ", said))};
     case 409:
     case 412:
       return {Verdict::kFinal,
-              absl::FailedPreconditionError(absl::StrCat(
-                  "the object was replaced since the pipeline was created: ", said))};
+              absl::FailedPreconditionError(
+                  absl::StrCat("the object was replaced since the pipeline was created: ", said))};
     case 416:
       return {Verdict::kFinal, absl::FailedPreconditionError(absl::StrCat(
                                    "the object is shorter than when it was listed: ", said))};
@@ -58,8 +59,8 @@ Outcome JudgeStatus(int status, const HttpResponse& response, const std::string&
                 "the bucket's region: ",
                 said))};
   }
-  return {Verdict::kFinal, absl::InvalidArgumentError(
-                               absl::StrCat("the server does not take the request: ", said))};
+  return {Verdict::kFinal,
+          absl::InvalidArgumentError(absl::StrCat("the server does not take the request: ", said))};
 }
 
 Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string& what) {
@@ -73,8 +74,9 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
                 what, ")"))};
   }
   if (kept.body_is_too_long) {
-    return {Verdict::kFinal, absl::ResourceExhaustedError(absl::StrCat(
-                                 "the answer is longer than ", kBodyBytesMax, " bytes (", what, ")"))};
+    return {Verdict::kFinal,
+            absl::ResourceExhaustedError(
+                absl::StrCat("the answer is longer than ", kBodyBytesMax, " bytes (", what, ")"))};
   }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -82,11 +84,12 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
-      return {Verdict::kFinal,
-              absl::PermissionDeniedError(absl::StrCat(
-                  "the server's certificate does not hold: name its authorities by SSL_CERT_FILE, or "
-                  "its right name: ",
-                  said))};
+      return {
+          Verdict::kFinal,
+          absl::PermissionDeniedError(absl::StrCat(
+              "the server's certificate does not hold: name its authorities by SSL_CERT_FILE, or "
+              "its right name: ",
+              said))};
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return {Verdict::kFinal, absl::InvalidArgumentError(said)};

@@ -13,10 +13,10 @@ namespace penstock {
 
 enum class Verdict : uint8_t {
   kGood,
-  kAgain,     // it may pass: reset, cut, stalled, 5xx
-  kSlower,    // the same, and the server says that it is too much (429, 503)
-  kRefused,   // 401, 403: final, but for one more time with fresh credentials
-  kElsewhere, // a redirect
+  kAgain,      // it may pass: reset, cut, stalled, 5xx
+  kSlower,     // the same, and the server says that it is too much (429, 503)
+  kRefused,    // 401, 403: final, but for one more time with fresh credentials
+  kElsewhere,  // a redirect
   kFinal,
 };
 

@@ -29,9 +29,8 @@ void TakeHeaderLine(absl::string_view line, HttpResponse* response) {
   size_t bytes = line.size();
   for (const auto& [name, value] : response->headers) bytes += name.size() + value.size();
   if (bytes > kHeadBytesMax) return;
-  response->headers.emplace_back(
-      absl::AsciiStrToLower(line.substr(0, colon)),
-      std::string(absl::StripAsciiWhitespace(line.substr(colon + 1))));
+  response->headers.emplace_back(absl::AsciiStrToLower(line.substr(0, colon)),
+                                 std::string(absl::StripAsciiWhitespace(line.substr(colon + 1))));
 }
 
 std::optional<ContentRange> ParseContentRange(absl::string_view value) {

@@ -27,13 +27,14 @@ struct AwsSigning {
 
 struct HttpRequest {
   std::string method = "GET";
-  std::string url;  // encoded
+  std::string url;                   // encoded
   std::vector<std::string> headers;  // "Name: value"
   std::string body;
   std::optional<AwsSigning> signing;
   Reach reach = Reach::kPublic;
-  std::string proxy;         // "": none
-  std::string authorities;   // a file of certificates (PEM) in the place of the system's; "": the system's
+  std::string proxy;  // "": none
+  std::string
+      authorities;  // a file of certificates (PEM) in the place of the system's; "": the system's
   int64_t timeout_ms = 30'000;  // of the whole exchange; 0: only stalls end it
 };
 

@@ -19,7 +19,8 @@ absl::Status CheckRange(const HttpResponse& response, const ObjectState& state, 
   const absl::string_view coding = response.Header("content-encoding");
   if (!coding.empty() && coding != "identity") {
     return absl::UnimplementedError(absl::StrCat(
-        "the server compresses what it sends, which was not asked for: Content-Encoding (", what, ")"));
+        "the server compresses what it sends, which was not asked for: Content-Encoding (", what,
+        ")"));
   }
   const absl::string_view etag = response.Header("etag");
   if (!state.etag.empty() && !etag.empty() && etag != state.etag) return Replaced(what, "ETag");
@@ -46,10 +47,10 @@ absl::Status CheckRange(const HttpResponse& response, const ObjectState& state, 
   if (range->total && *range->total != state.size) return Replaced(what, "size");
   if (range->is_unsatisfied || range->first != offset || range->last != offset + bytes - 1 ||
       length != bytes) {
-    return absl::DataLossError(absl::StrCat(
-        "the server gives another range than was asked for: expected bytes ", offset, " to ",
-        offset + bytes - 1, ", found ", range->first, " to ", range->last, " with ", length,
-        " bytes (", what, ")"));
+    return absl::DataLossError(
+        absl::StrCat("the server gives another range than was asked for: expected bytes ", offset,
+                     " to ", offset + bytes - 1, ", found ", range->first, " to ", range->last,
+                     " with ", length, " bytes (", what, ")"));
   }
   return absl::OkStatus();
 }

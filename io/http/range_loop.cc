@@ -74,8 +74,8 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
     attempt->kept.response.status = static_cast<int>(status);
     if (status >= 200 && status < 300) {
       attempt->bad = CheckRange(attempt->kept.response, job->what.maker->state(),
-                                job->what.offset + attempt->begin,
-                                job->what.bytes - attempt->begin, job->what.maker->shown());
+                                job->what.offset + attempt->begin, job->what.bytes - attempt->begin,
+                                job->what.maker->shown());
       if (!attempt->bad.ok()) return 0;
     }
   }
@@ -235,9 +235,9 @@ void RangeFetcher::Loop::Finish(Job* job, absl::Status status) {
 
 void RangeFetcher::Loop::TryAgain(Job* job, absl::Status status, int64_t now_ns) {
   if (now_ns - job->progress_ns > options_.give_up_ns) {
-    return Finish(job, absl::Status(status.code(),
-                                    absl::StrCat(status.message(), "; given up after ", job->tries,
-                                                 " further tries")));
+    return Finish(job,
+                  absl::Status(status.code(), absl::StrCat(status.message(), "; given up after ",
+                                                           job->tries, " further tries")));
   }
   job->last_error = std::move(status);
   job->next_try_ns = now_ns + RetryPauseNs(job->tries++, dice_);
@@ -271,8 +271,8 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
   }
   if (!kept->bad.ok()) return Finish(job, kept->bad);
   if (kept->is_too_long) {
-    return Finish(job, absl::DataLossError(absl::StrCat(
-                           "the server sends more bytes than it said (", shown, ")")));
+    return Finish(job, absl::DataLossError(
+                           absl::StrCat("the server sends more bytes than it said (", shown, ")")));
   }
   Outcome outcome = JudgeTransfer(code, kept->kept, shown);
   if (outcome.verdict == Verdict::kGood)

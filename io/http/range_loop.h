@@ -88,8 +88,8 @@ class RangeFetcher::Loop {
   const Options options_;
   CURLM* const multi_;
   mutable std::mutex mutex_;
-  std::vector<RangeJob> new_;          // under mutex_
-  bool is_over_ = false;               // under mutex_
+  std::vector<RangeJob> new_;  // under mutex_
+  bool is_over_ = false;       // under mutex_
   const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
 
   // The loop's.

@@ -33,7 +33,8 @@ class RetryBudget {
 // Full jitter: anything from nothing to 100 ms, 200 ms, … 10 s.
 template <typename Dice>
 int64_t RetryPauseNs(int tries, Dice& dice) {
-  const int64_t most = std::min<int64_t>(10'000'000'000, int64_t{100'000'000} << std::min(tries, 10));
+  const int64_t most =
+      std::min<int64_t>(10'000'000'000, int64_t{100'000'000} << std::min(tries, 10));
   return std::uniform_int_distribution<int64_t>(0, most)(dice);
 }
 

@@ -45,8 +45,7 @@ class Gcs final : public ObjectStore {
 
   void Hold(const ObjectState& state, HttpRequest* object) const override {
     if (!state.generation.empty())
-      object->headers.push_back(
-          absl::StrCat("x-goog-if-generation-match: ", state.generation));
+      object->headers.push_back(absl::StrCat("x-goog-if-generation-match: ", state.generation));
   }
 
   void Authorise(const Credentials& credentials, const RemotePlace&,

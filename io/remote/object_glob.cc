@@ -42,8 +42,8 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(const std::string& glob) {
   std::vector<std::string> left = {glob};
   while (!left.empty()) {
     if (done.size() + left.size() > kChoicesMax) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected at most ", kChoicesMax, " choices of braces in a glob (", glob, ")"));
+      return absl::InvalidArgumentError(absl::StrCat("expected at most ", kChoicesMax,
+                                                     " choices of braces in a glob (", glob, ")"));
     }
     const std::string text = std::move(left.back());
     left.pop_back();
@@ -66,8 +66,8 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(const std::string& glob) {
     commas.push_back(close);
     size_t begin = open + 1;
     for (const size_t end : commas) {
-      left.push_back(
-          absl::StrCat(text.substr(0, open), text.substr(begin, end - begin), text.substr(close + 1)));
+      left.push_back(absl::StrCat(text.substr(0, open), text.substr(begin, end - begin),
+                                  text.substr(close + 1)));
       begin = end + 1;
     }
   }

@@ -27,7 +27,8 @@ FileVersion VersionOf(const ObjectState& state) {
     for (const char byte : name)
       version.object = (version.object ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
   } else if (!state.last_modified.empty()) {
-    version.modified_ns = curl_getdate(state.last_modified.c_str(), nullptr) * int64_t{1'000'000'000};
+    version.modified_ns =
+        curl_getdate(state.last_modified.c_str(), nullptr) * int64_t{1'000'000'000};
   }
   return version;
 }
@@ -40,8 +41,8 @@ absl::StatusOr<ObjectState> DescribeHead(const HttpResponse& response, const std
   if (range && range->total) {
     state.size = *range->total;
   } else if (!absl::SimpleAtoi(response.Header("content-length"), &state.size)) {
-    return absl::UnimplementedError(
-        absl::StrCat("the server does not say how long the object is: no Content-Length (", shown, ")"));
+    return absl::UnimplementedError(absl::StrCat(
+        "the server does not say how long the object is: no Content-Length (", shown, ")"));
   }
   return state;
 }

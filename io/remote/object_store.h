@@ -42,7 +42,8 @@ class ObjectStore {
   virtual absl::StatusOr<ObjectState> Describe(const HttpResponse& response,
                                                const std::string& shown) const = 0;
   // Objects and folders whose names begin with `prefix`; "/" is the `delimiter`, or "". Unimplemented where the protocol has no lists.
-  virtual absl::StatusOr<HttpRequest> ListRequest(const RemoteUrl& bucket, const std::string& prefix,
+  virtual absl::StatusOr<HttpRequest> ListRequest(const RemoteUrl& bucket,
+                                                  const std::string& prefix,
                                                   const std::string& delimiter,
                                                   const std::string& next,
                                                   const RemotePlace& place) const = 0;

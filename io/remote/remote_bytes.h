@@ -52,7 +52,8 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   Spans::iterator First(uint64_t offset) const;
   uint64_t Clipped(uint64_t offset, uint64_t bytes) const;
   // Has what is not there of [offset, end) fetched, in blocks; adds the jobs. False where there was no memory.
-  bool Cover(uint64_t offset, uint64_t end, bool alone, bool is_wanted, std::vector<RangeJob>* jobs);
+  bool Cover(uint64_t offset, uint64_t end, bool alone, bool is_wanted,
+             std::vector<RangeJob>* jobs);
   void GoAhead(uint64_t offset, std::vector<RangeJob>* jobs);
   void Forget(Span* span);
   void BeginsToRead();

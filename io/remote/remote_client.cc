@@ -82,9 +82,9 @@ absl::StatusOr<HttpResponse> RemoteClient::Ask(
   };
   for (int redirects = 0;; ++redirects) {
     std::string region;
-    absl::StatusOr<HttpResponse> response = PerformPatiently(shown, signed_request, {}, [&](const HttpResponse& elsewhere) {
-      region = store.RegionIn(elsewhere);
-    });
+    absl::StatusOr<HttpResponse> response = PerformPatiently(
+        shown, signed_request, {},
+        [&](const HttpResponse& elsewhere) { region = store.RegionIn(elsewhere); });
     if (response.ok() || region.empty() || region == place.region() || redirects > 2)
       return response;
     place.set_region(region);
@@ -97,7 +97,8 @@ absl::StatusOr<ObjectState> RemoteClient::Describe(const RemoteUrl& url) {
   const ObjectStore& store = StoreOf(url.scheme);
   const std::string shown = ShownUrl(url.text());
   const absl::StatusOr<HttpResponse> response =
-      Ask(store, **place, shown, [&]() -> absl::StatusOr<HttpRequest> { return store.Head(url, **place); });
+      Ask(store, **place, shown,
+          [&]() -> absl::StatusOr<HttpRequest> { return store.Head(url, **place); });
   if (!response.ok()) return response.status();
   return store.Describe(*response, shown);
 }
@@ -116,9 +117,9 @@ absl::StatusOr<ListPage> RemoteClient::ListAll(const RemoteUrl& bucket, const st
   ListPage all;
   std::string next;
   do {
-    const absl::StatusOr<HttpResponse> response =
-        Ask(store, place, shown,
-            [&] { return store.ListRequest(bucket, prefix, delimiter, next, place); });
+    const absl::StatusOr<HttpResponse> response = Ask(store, place, shown, [&] {
+      return store.ListRequest(bucket, prefix, delimiter, next, place);
+    });
     if (!response.ok()) return response.status();
     absl::StatusOr<ListPage> page = store.ParseList(response->body, shown);
     if (!page.ok()) return page.status();
@@ -167,8 +168,7 @@ absl::Status RemoteClient::ListLevel(const RemoteUrl& bucket, const std::string&
 
 absl::StatusOr<std::vector<FoundObject>> RemoteClient::List(const RemoteUrl& glob) {
   std::vector<FoundObject> found;
-  const bool is_glob =
-      !glob.is_http() && glob.key.find_first_of("*?[{") != std::string::npos;
+  const bool is_glob = !glob.is_http() && glob.key.find_first_of("*?[{") != std::string::npos;
   // One that is there stands for itself, whatever it is called.
   absl::StatusOr<ObjectState> itself = Describe(glob);
   if (itself.ok()) return std::vector<FoundObject>{{glob, *std::move(itself)}};

@@ -54,8 +54,9 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
   if (const std::string bytes = environment("PENSTOCK_REMOTE_MEMORY"); !bytes.empty()) {
     if (!absl::SimpleAtoi(bytes, &options.memory_bytes) || options.memory_bytes < kLeastBytes ||
         options.memory_bytes > kMostBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "PENSTOCK_REMOTE_MEMORY: expected ", kLeastBytes, " to ", kMostBytes, " bytes, found ", bytes));
+      return absl::InvalidArgumentError(absl::StrCat("PENSTOCK_REMOTE_MEMORY: expected ",
+                                                     kLeastBytes, " to ", kMostBytes,
+                                                     " bytes, found ", bytes));
     }
   }
   options.proxy = environment("PENSTOCK_REMOTE_PROXY");

@@ -40,8 +40,7 @@ void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arr
     std::lock_guard<std::mutex> lock(ending->mutex);
     ending->completion = std::move(arrived);
   }
-  bytes_->Want(offset, bytes, alone,
-               [ending](const absl::Status& status) { ending->End(status); });
+  bytes_->Want(offset, bytes, alone, [ending](const absl::Status& status) { ending->End(status); });
 }
 
 absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> out) {

@@ -103,9 +103,10 @@ absl::StatusOr<std::vector<ListedFile>> RemoteFileSystem::List(const std::string
     return absl::NotFoundError(absl::StrCat("no object matches the glob ", ShownUrl(pattern)));
   const auto less = [](const ListedFile& a, const ListedFile& b) { return a.path < b.path; };
   std::sort(files.begin(), files.end(), less);
-  files.erase(std::unique(files.begin(), files.end(),
-                          [](const ListedFile& a, const ListedFile& b) { return a.path == b.path; }),
-              files.end());
+  files.erase(
+      std::unique(files.begin(), files.end(),
+                  [](const ListedFile& a, const ListedFile& b) { return a.path == b.path; }),
+      files.end());
   return files;
 }
 

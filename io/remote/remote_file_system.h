@@ -50,8 +50,9 @@ class RemoteFileSystem final : public JoinedFileSystem {
   RemoteClient client_;
   SpanPool pool_;
   std::mutex mutex_;
-  std::unordered_map<std::string, ObjectState> known_;                 // under mutex_; of listed paths
-  std::unordered_map<std::string, std::weak_ptr<RemoteBytes>> open_;   // under mutex_; by path and tag
+  std::unordered_map<std::string, ObjectState> known_;  // under mutex_; of listed paths
+  std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
+      open_;              // under mutex_; by path and tag
   RangeFetcher fetcher_;  // last: what it ends looks at the others
 };
 

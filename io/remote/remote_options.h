@@ -13,9 +13,10 @@ namespace penstock {
 
 // For addresses that begin with `prefix`; the longest that fits counts.
 struct RemotePrefix {
-  std::string prefix;    // "s3://", "s3://bucket/train/", "https://data.example/"
-  std::string endpoint;  // "http://127.0.0.1:9000": a server in the place of the provider's, asked by path; "": the provider's
-  std::string region;    // "": the environment's where credentials are ambient, else us-east-1
+  std::string prefix;  // "s3://", "s3://bucket/train/", "https://data.example/"
+  std::string
+      endpoint;  // "http://127.0.0.1:9000": a server in the place of the provider's, asked by path; "": the provider's
+  std::string region;  // "": the environment's where credentials are ambient, else us-east-1
 
   // One of these; none: anonymous.
   bool is_ambient = false;  // the environment's, as the provider's tools find them

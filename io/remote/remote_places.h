@@ -56,7 +56,8 @@ class RemotePlaces {
   const Environment environment_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<CredentialKeeper>> keepers_;  // under mutex_
-  std::map<std::string, std::shared_ptr<RemotePlace>> places_;        // under mutex_; by prefix and bucket
+  std::map<std::string, std::shared_ptr<RemotePlace>>
+      places_;  // under mutex_; by prefix and bucket
 };
 
 }  // namespace penstock

@@ -51,14 +51,16 @@ absl::Status CheckHttp(const RemoteUrl& url, const std::string& text) {
   if (!IsHost(url.bucket)) return Wrong("expected a host's name behind ://", text);
   if (absl::StrContains(url.key, '?')) {
     return Wrong(
-        "an address with a query is not read, since queries hold signatures, which would stand in specs and "
+        "an address with a query is not read, since queries hold signatures, which would stand in "
+        "specs and "
         "messages: name the object by s3:// or gs://, or let the server give it without one",
         text);
   }
   if (absl::StrContains(url.key, '#')) return Wrong("expected an address without #", text);
   for (const char letter : url.key) {
     if (!absl::ascii_isgraph(letter))
-      return Wrong("expected an encoded address, found a space or another such character in it", text);
+      return Wrong("expected an encoded address, found a space or another such character in it",
+                   text);
   }
   return absl::OkStatus();
 }
@@ -82,7 +84,8 @@ absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text) {
   if (!is_known) {
     const bool is_file = absl::StartsWith(text, "file://");
     return Wrong(is_file ? "file:// is not read: write the path alone"
-                         : "expected http://, https://, s3:// or gs://; what others lead to can be mounted (rclone "
+                         : "expected http://, https://, s3:// or gs://; what others lead to can be "
+                           "mounted (rclone "
                            "mount) or copied",
                  text);
   }
@@ -107,7 +110,8 @@ std::string ShownUrl(const std::string& text) {
   const size_t host = shown.find("://");
   const bool is_http = absl::StartsWith(shown, "http");
   if (host == std::string::npos || !is_http) return shown;
-  if (const size_t query = shown.find_first_of("?#"); query != std::string::npos) shown.resize(query);
+  if (const size_t query = shown.find_first_of("?#"); query != std::string::npos)
+    shown.resize(query);
   const size_t slash = shown.find('/', host + 3);
   const size_t at = shown.rfind('@', slash);
   if (at != std::string::npos && at > host) shown.erase(host + 3, at - host - 2);

@@ -9,6 +9,12 @@
 namespace penstock {
 namespace {
 
+// Some servers leave the quotes of a tag out of lists, and have them in heads.
+std::string Quoted(const std::string& tag) {
+  const bool is_quoted = tag.empty() || tag.back() == '"';
+  return is_quoted ? tag : absl::StrCat("\"", tag, "\"");
+}
+
 class S3 final : public ObjectStore {
  public:
   HttpRequest Object(const RemoteUrl& url, const RemotePlace& place) const override {
@@ -68,11 +74,10 @@ class S3 final : public ObjectStore {
     const pugi::xml_parse_result parsed = document.load_buffer(body.data(), body.size());
     const pugi::xml_node list = document.child("ListBucketResult");
     if (!parsed || !list) {
-      return absl::DataLossError(absl::StrCat(
-          "expected the XML of a list, found ", body.size(), " bytes of something else (", shown, ")"));
+      return absl::DataLossError(absl::StrCat("expected the XML of a list, found ", body.size(),
+                                              " bytes of something else (", shown, ")"));
     }
-    const bool is_encoded =
-        absl::string_view(list.child_value("EncodingType")) == "url";
+    const bool is_encoded = absl::string_view(list.child_value("EncodingType")) == "url";
     const auto name_of = [is_encoded](const char* text) {
       return is_encoded ? DecodeUri(text, /*plus_is_space=*/true) : std::string(text);
     };
@@ -80,7 +85,7 @@ class S3 final : public ObjectStore {
     for (const pugi::xml_node entry : list.children("Contents")) {
       RemoteObject object;
       object.key = name_of(entry.child_value("Key"));
-      object.state.etag = entry.child_value("ETag");
+      object.state.etag = Quoted(entry.child_value("ETag"));
       if (object.key.empty() || !absl::SimpleAtoi(entry.child_value("Size"), &object.state.size)) {
         return absl::DataLossError(
             absl::StrCat("a list has an entry without a key or size (", shown, ")"));

@@ -63,7 +63,8 @@ std::shared_ptr<uint8_t> SpanPool::Take(uint64_t bytes, bool is_wanted) {
 
 void SpanPool::Add(Span* span) {
   if (span->may_go || span->pins > 0 || span->state != Span::State::kHere) return;
-  span->place = span->was_passed ? going_.insert(going_.begin(), span) : going_.insert(going_.end(), span);
+  span->place =
+      span->was_passed ? going_.insert(going_.begin(), span) : going_.insert(going_.end(), span);
   span->may_go = true;
 }
 

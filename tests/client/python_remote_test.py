@@ -26,8 +26,18 @@ class Files(http.server.ThreadingHTTPServer):
         self.folder = folder
         self.fails = {}
         self.held = {}
+        self._known = {}
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def data(self, name):
+        """The bytes of a file and their tag."""
+        status = (self.folder / name).stat()
+        key = (name, status.st_mtime_ns, status.st_ino)
+        if key not in self._known:
+            data = (self.folder / name).read_bytes()
+            self._known[key] = (data, '"' + hashlib.md5(data).hexdigest() + '"')
+        return self._known[key]
 
     def url(self, name):
         return f"http://127.0.0.1:{self.server_address[1]}/{name}"
@@ -57,8 +67,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         path = self.server.folder / name
         if not path.exists():
             return self.answer(404)
-        data = path.read_bytes()
-        tag = '"' + hashlib.md5(data).hexdigest() + '"'
+        data, tag = self.server.data(name)
         if self.headers.get("If-Match", tag) != tag:
             return self.answer(412)
         if first >= len(data):
@@ -103,6 +112,8 @@ CASES = {
     "lines": ("lines.txt", penstock.TextLineDataset),
     "lines in gzip": ("lines.gz", lambda path: penstock.TextLineDataset(path, compression_type="GZIP")),
     "fixed": ("fixed", lambda path: penstock.FixedLengthRecordDataset(path, 100)),
+    "a table": ("lines.txt", lambda path: penstock.CsvDataset(path, [penstock.string]).map(lambda x: x)),
+    "a list of files": ("mixed", lambda path: penstock.Dataset.list_files(path).interleave(penstock.TFRecordDataset)),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
 }
 

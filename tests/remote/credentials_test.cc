@@ -27,7 +27,8 @@ struct Given {
       const auto found = given.variables.find(name);
       return found == given.variables.end() ? std::string() : found->second;
     };
-    environment.read_file = [given = *this](const std::string& path) -> absl::StatusOr<std::string> {
+    environment.read_file = [given =
+                                 *this](const std::string& path) -> absl::StatusOr<std::string> {
       const auto found = given.files.find(path);
       if (found == given.files.end()) return absl::NotFoundError(path);
       return found->second;
@@ -59,7 +60,8 @@ TEST_CASE("keys of AWS come from the environment, profiles and programs") {
   given.variables["AWS_SESSION_TOKEN"] = "TOKEN";
   CheckKeys(AwsFromEnvironment(given.environment()), "environment");
   given.files["/home/u/.aws/credentials"] =
-      "# keys\n[default]\naws_access_key_id = AKID\naws_secret_access_key=SECRET\naws_session_token = TOKEN\n"
+      "# keys\n[default]\naws_access_key_id = "
+      "AKID\naws_secret_access_key=SECRET\naws_session_token = TOKEN\n"
       "[other]\naws_access_key_id = X\n";
   given.files["/home/u/.aws/config"] =
       "[profile run]\nregion = eu-west-3\ncredential_process = printf '%s' '" + std::string(kKeys) +
@@ -68,12 +70,14 @@ TEST_CASE("keys of AWS come from the environment, profiles and programs") {
   CheckKeys(AwsFromProfile(given.environment(), "run"), "credential_process");
   CHECK(AwsRegion(given.environment(), "run") == "eu-west-3");
   CHECK(absl::IsInvalidArgument(AwsFromProfile(given.environment(), "none").status()));
-  CHECK(absl::StrContains(AwsFromProfile(given.environment(), "sso").status().message(), "export-credentials"));
+  CHECK(absl::StrContains(AwsFromProfile(given.environment(), "sso").status().message(),
+                          "export-credentials"));
 }
 
 TEST_CASE("a program that fails, or prints something else, is told of without what it printed") {
-  for (const char* const command : {"echo SECRET; exit 3", "echo SECRET", "printf '{\"AccessKeyId\":\"SECRET\"}'",
-                                    "kill -9 $$", "yes SECRET"}) {
+  for (const char* const command :
+       {"echo SECRET; exit 3", "echo SECRET", "printf '{\"AccessKeyId\":\"SECRET\"}'", "kill -9 $$",
+        "yes SECRET"}) {
     const absl::Status status = AwsFromProcess(command).status();
     INFO(status);
     CHECK(!status.ok());
@@ -85,19 +89,24 @@ TEST_CASE("a program that fails, or prints something else, is told of without wh
 TEST_CASE("keys of AWS come from STS, a container's endpoint and the machine") {
   const SmallHttpServer server([](const SmallRequest& request) {
     if (request.method == "POST") {
-      if (!absl::StrContains(request.body, "WebIdentityToken=JWT")) return Answer("403 Forbidden", "", "");
-      return Answer("200 OK", "",
-                    "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
-                    "<AccessKeyId>AKID</AccessKeyId><SecretAccessKey>SECRET</SecretAccessKey>"
-                    "<SessionToken>TOKEN</SessionToken><Expiration>2126-01-02T03:04:05Z</Expiration>"
-                    "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>");
+      if (!absl::StrContains(request.body, "WebIdentityToken=JWT"))
+        return Answer("403 Forbidden", "", "");
+      return Answer(
+          "200 OK", "",
+          "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>"
+          "<AccessKeyId>AKID</AccessKeyId><SecretAccessKey>SECRET</SecretAccessKey>"
+          "<SessionToken>TOKEN</SessionToken><Expiration>2126-01-02T03:04:05Z</Expiration>"
+          "</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>");
     }
     if (request.target == "/container")
-      return request.Header("authorization") == "pass" ? Answer("200 OK", "", kKeys) : Answer("401 Unauthorized", "", "");
+      return request.Header("authorization") == "pass" ? Answer("200 OK", "", kKeys)
+                                                       : Answer("401 Unauthorized", "", "");
     if (request.method == "PUT") return Answer("200 OK", "", "imdstoken");
-    if (request.Header("x-aws-ec2-metadata-token") != "imdstoken") return Answer("401 Unauthorized", "", "");
+    if (request.Header("x-aws-ec2-metadata-token") != "imdstoken")
+      return Answer("401 Unauthorized", "", "");
     if (absl::EndsWith(request.target, "/")) return Answer("200 OK", "", "role\n");
-    return absl::EndsWith(request.target, "/role") ? Answer("200 OK", "", kKeys) : Answer("404 Not Found", "", "");
+    return absl::EndsWith(request.target, "/role") ? Answer("200 OK", "", kKeys)
+                                                   : Answer("404 Not Found", "", "");
   });
   Given given;
   given.files["token"] = "JWT\n";
@@ -128,7 +137,8 @@ TEST_CASE("a metadata service that answers with a page is an error without the p
 TEST_CASE("tokens of Google come from the machine, a user and an account that signs") {
   std::string asked;
   const SmallHttpServer server([&asked](const SmallRequest& request) {
-    if (absl::StrContains(request.target, "computeMetadata") && request.Header("metadata-flavor") != "google")
+    if (absl::StrContains(request.target, "computeMetadata") &&
+        request.Header("metadata-flavor") != "google")
       return Answer("403 Forbidden", "", "");
     asked = request.body;
     return Answer("200 OK", "", R"({"access_token":"BEARER","expires_in":3600})");
@@ -140,14 +150,16 @@ TEST_CASE("tokens of Google come from the machine, a user and an account that si
   CHECK(found->bearer == "BEARER");
   CHECK(found->expires_s > 0);
   given.variables["GOOGLE_APPLICATION_CREDENTIALS"] = "user";
-  given.files["user"] = R"({"type":"authorized_user","client_id":"id","client_secret":"s","refresh_token":"r","token_uri":")" +
-                        server.url() + "\"}";
+  given.files["user"] =
+      R"({"type":"authorized_user","client_id":"id","client_secret":"s","refresh_token":"r","token_uri":")" +
+      server.url() + "\"}";
   found = GcsFromFile(given.environment(), "");
   REQUIRE(found.ok());
   CHECK(found->bearer == "BEARER");
   CHECK(asked == "grant_type=refresh_token&client_id=id&client_secret=s&refresh_token=r");
-  given.files["user"] = R"({"type":"external_account","audience":"a","subject_token_type":"t","token_url":")" +
-                        server.url() + R"(","credential_source":{"file":"subject"}})";
+  given.files["user"] =
+      R"({"type":"external_account","audience":"a","subject_token_type":"t","token_url":")" +
+      server.url() + R"(","credential_source":{"file":"subject"}})";
   given.files["subject"] = "SUBJECT\n";
   found = GcsFromFile(given.environment(), "");
   REQUIRE(found.ok());

@@ -184,7 +184,8 @@ TEST_CASE("what passes is tried again from the byte that was reached; what does 
   const Case kCases[] = {
       {"sound", always(""), good, ""},
       {"500 once", first_only(Answer("500 Internal Server Error", "", "no")), good, ""},
-      {"503 SlowDown once", first_only(Answer("503 Slow Down", "", "<Code>SlowDown</Code>")), good, ""},
+      {"503 SlowDown once", first_only(Answer("503 Slow Down", "", "<Code>SlowDown</Code>")), good,
+       ""},
       {"429 once", first_only(Answer("429 Too Many Requests", "", "")), good, ""},
       {"closed without an answer", first_only("HTTP/1.1"), good, ""},
       {"cut in the middle",
@@ -193,9 +194,10 @@ TEST_CASE("what passes is tried again from the byte that was reached; what does 
          return number == 0 ? whole.substr(0, whole.size() - 100'000) : "";
        },
        good, ""},
-      {"404", always(Answer("404 Not Found", "", "")), absl::StatusCode::kNotFound, "no such object"},
-      {"412", always(Answer("412 Precondition Failed", "", "")), absl::StatusCode::kFailedPrecondition,
-       "was replaced since"},
+      {"404", always(Answer("404 Not Found", "", "")), absl::StatusCode::kNotFound,
+       "no such object"},
+      {"412", always(Answer("412 Precondition Failed", "", "")),
+       absl::StatusCode::kFailedPrecondition, "was replaced since"},
       {"416", always(Answer("416 Range Not Satisfiable", "", "")),
        absl::StatusCode::kFailedPrecondition, "shorter than when it was listed"},
       {"403", always(Answer("403 Forbidden", "", "<Code>AccessDenied</Code>")),
@@ -204,8 +206,9 @@ TEST_CASE("what passes is tried again from the byte that was reached; what does 
        absl::StatusCode::kFailedPrecondition, "elsewhere"},
       {"200 with the whole object",
        [&](int, const SmallRequest& request) {
-         return request.Header("range") == "bytes=0-262143" ? Answer("200 OK", "ETag: \"one\"\r\n", object)
-                                                            : "";
+         return request.Header("range") == "bytes=0-262143"
+                    ? Answer("200 OK", "ETag: \"one\"\r\n", object)
+                    : "";
        },
        absl::StatusCode::kUnimplemented, "gives no ranges"},
       {"200 with the right Content-Range",
@@ -214,9 +217,11 @@ TEST_CASE("what passes is tried again from the byte that was reached; what does 
          return "HTTP/1.1 200 OK" + whole.substr(whole.find("\r\n"));
        },
        good, ""},
-      {"another range", always(Answer("206 Partial Content", "Content-Range: bytes 1-5/300000\r\n", "12345")),
+      {"another range",
+       always(Answer("206 Partial Content", "Content-Range: bytes 1-5/300000\r\n", "12345")),
        absl::StatusCode::kDataLoss, "another range"},
-      {"another size", always(Answer("206 Partial Content", "Content-Range: bytes 0-4/77\r\n", "12345")),
+      {"another size",
+       always(Answer("206 Partial Content", "Content-Range: bytes 0-4/77\r\n", "12345")),
        absl::StatusCode::kFailedPrecondition, "another size"},
       {"another tag",
        [&](int, const SmallRequest& request) {
@@ -284,25 +289,27 @@ TEST_CASE("S3: lists by pages, held to tags, signed, and no secret in any messag
       size_t shown = 0, at = 0;
       bool is_cut = false;
       for (const auto& [key, bytes] : objects) {
-        if (!absl::StartsWith(key, prefix) || key.find('/', prefix.size()) != std::string::npos) continue;
+        if (!absl::StartsWith(key, prefix) || key.find('/', prefix.size()) != std::string::npos)
+          continue;
         if (at++ < skip) continue;
         if (shown++ == 2) {
           is_cut = true;
           break;
         }
-        body += "<Contents><Key>" + EncodePath(key) + "</Key><Size>" + std::to_string(bytes.size()) +
-                "</Size><ETag>\"t\"</ETag></Contents>";
+        body += "<Contents><Key>" + EncodePath(key) + "</Key><Size>" +
+                std::to_string(bytes.size()) + "</Size><ETag>\"t\"</ETag></Contents>";
       }
       if (is_cut)
-        body += "<IsTruncated>true</IsTruncated><NextContinuationToken>" + std::to_string(skip + 2) +
-                "</NextContinuationToken>";
+        body += "<IsTruncated>true</IsTruncated><NextContinuationToken>" +
+                std::to_string(skip + 2) + "</NextContinuationToken>";
       return Answer("200 OK", "", body + "</ListBucketResult>");
     }
     const std::string key = DecodeUri(request.target.substr(std::string("/bucket/").size()), false);
     if (!objects.contains(key)) return Answer("404 Not Found", "", "");
     return AnswerRange(request, objects[key], replaced ? "\"other\"" : "\"t\"");
   });
-  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true), NoEnvironment());
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
   const auto listed = files.List("s3://bucket/train/part-*");
   INFO(listed.status());
   REQUIRE(listed.ok());
@@ -342,7 +349,8 @@ TEST_CASE("a spec's addresses do not reach this machine in a daemon of several u
   RemoteOptions options = Options();
   options.reach = Reach::kPublic;
   RemoteFileSystem files(LocalFileSystem(), options, NoEnvironment());
-  for (std::string url : {server.url(), std::string("http://localhost") + server.url().substr(16)}) {
+  for (std::string url :
+       {server.url(), std::string("http://localhost") + server.url().substr(16)}) {
     const absl::Status refused = files.Open(url + "/a").status();
     INFO(refused);
     CHECK(absl::IsPermissionDenied(refused));

@@ -85,16 +85,26 @@ TEST_CASE("what a spec names reaches no loopback, link-local or metadata address
     bool is_public, is_loopback;
   };
   const Case kCases[] = {
-      {"93.184.216.34", true, true},      {"10.0.0.5", true, true},
-      {"2606:4700::1", true, true},       {"127.0.0.1", false, true},
-      {"127.255.0.9", false, true},       {"::1", false, true},
-      {"::ffff:127.0.0.1", false, true},  {"169.254.169.254", false, false},
-      {"::ffff:169.254.169.254", false, false}, {"64:ff9b::a9fe:a9fe", false, false},
-      {"2002:a9fe:a9fe::1", false, false}, {"64:ff9b::7f00:1", false, true},
-      {"fe80::1", false, false},          {"fd00:ec2::254", false, false},
-      {"0.0.0.0", false, false},          {"::", false, false},
-      {"224.0.0.1", false, false},        {"255.255.255.255", false, false},
-      {"100.100.100.200", false, false},  {"ff02::1", false, false},
+      {"93.184.216.34", true, true},
+      {"10.0.0.5", true, true},
+      {"2606:4700::1", true, true},
+      {"127.0.0.1", false, true},
+      {"127.255.0.9", false, true},
+      {"::1", false, true},
+      {"::ffff:127.0.0.1", false, true},
+      {"169.254.169.254", false, false},
+      {"::ffff:169.254.169.254", false, false},
+      {"64:ff9b::a9fe:a9fe", false, false},
+      {"2002:a9fe:a9fe::1", false, false},
+      {"64:ff9b::7f00:1", false, true},
+      {"fe80::1", false, false},
+      {"fd00:ec2::254", false, false},
+      {"0.0.0.0", false, false},
+      {"::", false, false},
+      {"224.0.0.1", false, false},
+      {"255.255.255.255", false, false},
+      {"100.100.100.200", false, false},
+      {"ff02::1", false, false},
   };
   for (const Case& one : kCases) {
     INFO(one.address);
@@ -112,7 +122,8 @@ TEST_CASE("a Content-Range is read strictly") {
   CHECK(range->total == 100);
   CHECK(ParseContentRange("bytes */7")->is_unsatisfied);
   CHECK(!ParseContentRange("bytes 5-9/*")->total);
-  for (const char* const bad : {"", "5-9/100", "bytes 9-5/100", "bytes 5-9", "bytes 5-100/100", "bytes a-b/c"})
+  for (const char* const bad :
+       {"", "5-9/100", "bytes 9-5/100", "bytes 5-9", "bytes 5-100/100", "bytes a-b/c"})
     CHECK(!ParseContentRange(bad));
 }
 
@@ -136,10 +147,12 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
       "<?xml version=\"1.0\"?><ListBucketResult><EncodingType>url</EncodingType>"
       "<IsTruncated>true</IsTruncated><NextContinuationToken>1/x=</NextContinuationToken>"
       "<Contents><Key>a%2Bb+c%0A</Key><Size>17</Size><ETag>&quot;t&quot;</ETag></Contents>"
+      "<Contents><Key>e</Key><Size>1</Size><ETag>u</ETag></Contents>"
       "<CommonPrefixes><Prefix>d/</Prefix></CommonPrefixes></ListBucketResult>";
   const absl::StatusOr<ListPage> page = S3Store().ParseList(list, "s3://b/");
   REQUIRE(page.ok());
-  REQUIRE(page->objects.size() == 1);
+  REQUIRE(page->objects.size() == 2);
+  CHECK(page->objects[1].state.etag == "\"u\"");
   CHECK(page->objects[0].key == "a+b c\n");
   CHECK(page->objects[0].state.size == 17);
   CHECK(page->objects[0].state.etag == "\"t\"");
@@ -152,7 +165,8 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
   const absl::StatusOr<ListPage> grown = S3Store().ParseList(bomb, "s3://b/");
   if (grown.ok()) CHECK(grown->objects[0].key == "&y;");
   for (const char* const bad :
-       {"", "<html>hello</html>", "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
+       {"", "<html>hello</html>",
+        "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"})
     CHECK(S3Store().ParseList(bad, "s3://b/").status().code() == absl::StatusCode::kDataLoss);
 }
@@ -205,7 +219,8 @@ TEST_CASE("retries are a tenth of what goes well, and pauses grow with full jitt
   CHECK(RetryPauseNs(40, dice) <= 10'000'000'000);
 }
 
-TEST_CASE("a second request is sent after three times the median, and for 5 % of requests at most") {
+TEST_CASE(
+    "a second request is sent after three times the median, and for 5 % of requests at most") {
   FirstBytes first;
   CHECK(first.HedgeAfterNs() == 0);
   for (int i = 0; i < 20; ++i) first.Took(50'000'000);
@@ -218,7 +233,8 @@ TEST_CASE("a second request is sent after three times the median, and for 5 % of
   CHECK(!FirstBytes::MayHedge(6, 100));
 }
 
-TEST_CASE("a daemon of several users reads the addresses that its environment names, and no others") {
+TEST_CASE(
+    "a daemon of several users reads the addresses that its environment names, and no others") {
   std::string allow;
   Environment environment;
   environment.variable = [&allow](const std::string& name) {

@@ -139,10 +139,10 @@ inline std::string AnswerRange(const SmallRequest& request, const std::string& o
     return Answer("416 Range Not Satisfiable",
                   absl::StrCat("Content-Range: bytes */", object.size(), "\r\n"), "");
   }
-  return Answer("206 Partial Content",
-                absl::StrCat(tag, "Content-Range: bytes ", first, "-", last, "/", object.size(),
-                             "\r\n"),
-                object.substr(first, last - first + 1));
+  return Answer(
+      "206 Partial Content",
+      absl::StrCat(tag, "Content-Range: bytes ", first, "-", last, "/", object.size(), "\r\n"),
+      object.substr(first, last - first + 1));
 }
 
 }  // namespace penstock::test

@@ -126,8 +126,9 @@ bool FarRecords::Begin(absl::Span<const RecordRef> records, FileTable& files, Aw
   if (ranges.empty() || is_here) return false;
   is_away_ = true;
   // From here on it may be another worker's at any time after the last end.
-  auto* const together = new Together(away.Leave(
-      task, {CallKind::kRead, "fetching", ranges[0].first->path(), ranges[0].second.offset, stage}));
+  auto* const together =
+      new Together(away.Leave(task, {CallKind::kRead, "fetching", ranges[0].first->path(),
+                                     ranges[0].second.offset, stage}));
   for (const auto& [far, one] : ranges)
     far->FetchAlone(one.offset, one.end - one.offset, together->One());
   together->End(absl::OkStatus());

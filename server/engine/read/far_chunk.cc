@@ -45,8 +45,8 @@ FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage
     }
     records->push_back({data, record.offset, record.length, file, 0});
   }
-  const bool has_nothing = chunk->records.empty() && chunk->damage.empty() && chunk->error.ok() &&
-                           !chunk->end_of_file;
+  const bool has_nothing =
+      chunk->records.empty() && chunk->damage.empty() && chunk->error.ok() && !chunk->end_of_file;
   if (arrived.missing_bytes() == 0 || !has_nothing) return {};
   return {arrived.missing_offset(), arrived.missing_bytes()};
 }

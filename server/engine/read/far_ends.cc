@@ -53,8 +53,7 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FarEnds::Open(size_t file) {
       continue;
     }
     open_.push_back(files_.OpenListed({entry.path, entry.size_bytes, entry.version}));
-    FarFile* const far =
-        open_.back().ok() ? dynamic_cast<FarFile*>(open_.back()->get()) : nullptr;
+    FarFile* const far = open_.back().ok() ? dynamic_cast<FarFile*>(open_.back()->get()) : nullptr;
     if (far == nullptr) continue;
     const uint64_t bytes = std::min<uint64_t>(kEndBytes, far->size());
     far->FetchAlone(0, bytes, all.One());

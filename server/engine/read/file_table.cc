@@ -218,8 +218,8 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
   // What is on another machine is not walked through for a record's ordinal.
   if (entry.indexed != nullptr && IsAddress(entry.path)) {
     if (absl::StrContains(status.message(), entry.path)) return status;
-    return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,
-                                                    ", offset ", offset, ")"));
+    return absl::Status(status.code(),
+                        absl::StrCat(status.message(), " (", entry.path, ", offset ", offset, ")"));
   }
   if (entry.indexed != nullptr) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);

@@ -65,9 +65,9 @@ void Leave(const std::shared_ptr<RandomAccessFile>& file, uint64_t offset, uint6
 // The next plain records of a file on another machine, as many as have arrived. `missing`: what the first one needs besides.
 absl::Status ReadFar(FarFile& file, ReadRequest* request, CellCache& cells, RecordChunk* chunk,
                      FarChunk* missing) {
-  *missing = ReadFarChunk(file, request->offset, request->expect_late,
-                          request->format->stream.on_damage, request->file, cells, chunk,
-                          &request->records);
+  *missing =
+      ReadFarChunk(file, request->offset, request->expect_late, request->format->stream.on_damage,
+                   request->file, cells, chunk, &request->records);
   request->damage = chunk->damage;
   request->lost = {chunk->error_offset, kDamageToTheEnd, chunk->error_reason};
   request->end_of_file = chunk->end_of_file;
@@ -111,8 +111,8 @@ std::optional<uint64_t> ChunkReader::Run(ReadRequest* request, const Parking* pa
     FarFile* const far = request->format->is_stream() ? nullptr : FarOf(**file);
     FarChunk missing;
     try {
-      request->error = far == nullptr ? Read(*file, request)
-                                      : ReadFar(*far, request, cells_, &chunk, &missing);
+      request->error =
+          far == nullptr ? Read(*file, request) : ReadFar(*far, request, cells_, &chunk, &missing);
     } catch (const MemoryLimitError& error) {
       request->error = MemoryStatus(error);
     }

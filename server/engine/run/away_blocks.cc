@@ -14,8 +14,9 @@ bool AwayBlock::RunBlock(const BatchProgram& program, absl::Span<const WorkNode*
   if (!has_fetched_) {
     Resolve(program, first, rows);
     const uint32_t width = program.width();
-    if (Fetches(absl::MakeConstSpan(step->records).subspan(size_t{first} * width, size_t{rows} * width),
-                away)) {
+    if (Fetches(
+            absl::MakeConstSpan(step->records).subspan(size_t{first} * width, size_t{rows} * width),
+            away)) {
       return false;
     }
   }

@@ -350,7 +350,8 @@ absl::Status RunDaemon(DaemonOptions options) {
   const std::unique_ptr<DeathNotes> notes = OpenNotes(journal->get());
   std::optional<StateKeeper> state_keeper;
   if (state != nullptr) state_keeper.emplace(loop, *state);
-  PipelineTable table(*addresses != nullptr ? **addresses : **files, options.config.worker_defaults(), journal->get());
+  PipelineTable table(*addresses != nullptr ? **addresses : **files,
+                      options.config.worker_defaults(), journal->get());
   if (!table.status().ok()) return table.status();
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
