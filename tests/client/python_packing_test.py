@@ -119,5 +119,5 @@ def test_mistakes_of_pack_are_told_before_anything_runs():
             rows.pack(**arguments)
     with pytest.raises(penstock.InvalidArgumentError, match='tokens: expected one of tokens, answer, found "token", did you mean'):
         list(rows.pack(8, "token"))
-    with pytest.raises(penstock.DataLossError, match="expected a document of at most 8 tokens, found 3"):
+    with pytest.raises(penstock.DataLossError, match="expected a document of at most 8 tokens, found 26"):
         list(rows.pack(8, "tokens", long_documents="error"))
