@@ -1,7 +1,6 @@
 #include "io/record/tar_format.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +15,13 @@
 #include "io/record/tar_head.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/tar_members.h"
 
 namespace penstock {
 namespace {
 
 using test::InMemory;
+using test::TarArchive;
 
 using Members = std::vector<std::pair<std::string, std::string>>;  // extension, data
 struct Sample {
@@ -135,30 +136,6 @@ std::string Plain(const std::string& gzip) {
   }
 }
 
-// A member whose header holds.
-std::string Member(const std::string& name, const std::string& data, char type = '0') {
-  std::string head(kTarBlockBytes, '\0');
-  head.replace(0, name.size(), name);
-  char size[12];
-  std::snprintf(size, sizeof(size), "%011zo", data.size());
-  head.replace(124, 11, size, 11);
-  head[156] = type;
-  head.replace(257, 8, std::string("ustar\00000", 8));
-  head.replace(148, 8, 8, ' ');
-  uint32_t sum = 0;
-  for (const char c : head) sum += static_cast<uint8_t>(c);
-  char text[8];
-  std::snprintf(text, sizeof(text), "%06o", sum);
-  head.replace(148, 8, std::string(text, 7) + " ");
-  return head + data + std::string(TarPadded(data.size()) - data.size(), '\0');
-}
-
-std::string Archive(const std::vector<std::pair<std::string, std::string>>& members) {
-  std::string bytes;
-  for (const auto& [name, data] : members) bytes += Member(name, data);
-  return bytes + std::string(1024, '\0');
-}
-
 TEST_CASE("Samples are those of webdataset, in order and in any order") {
   REQUIRE(Goldens().size() > 10);
   for (const Golden& golden : Goldens()) {
@@ -188,7 +165,7 @@ TEST_CASE("Samples around the limits of a window, of cells and of a piece come w
     members.emplace_back(key + ".cls", "1");
     samples.push_back({key, {{"bin", data}, {"cls", "1"}}});
   }
-  const std::string bytes = Archive(members);
+  const std::string bytes = TarArchive(members);
   const Found all = ReadAll(bytes, Compression::kNone);
   CHECK((all.samples == samples));
   CHECK((ReadByIndex(bytes).samples == samples));
@@ -205,7 +182,7 @@ std::string TenMembers() {
   for (int i = 0; i < 10; ++i)
     members.emplace_back(absl::StrCat("000", i / 2, i % 2 == 0 ? ".jpg" : ".cls"),
                          std::string(600, 'x'));
-  return Archive(members);
+  return TarArchive(members);
 }
 
 TEST_CASE("A damaged head costs its own sample, whichever member and byte it is") {
@@ -287,14 +264,14 @@ TEST_CASE("Any byte of a tar file may be another one") {
 }
 
 TEST_CASE("Members of a kind that is not read are refused by its name") {
-  const std::string sparse = Member("0001.jpg", "", 'S') + std::string(1024, '\0');
+  const std::string sparse = test::TarMember("0001.jpg", "", 'S') + std::string(1024, '\0');
   CHECK(absl::StrContains(ReadAll(sparse, Compression::kNone).error.message(), "a sparse member"));
-  const std::string volume = Member("0001.jpg", "", 'M') + std::string(1024, '\0');
+  const std::string volume = test::TarMember("0001.jpg", "", 'M') + std::string(1024, '\0');
   CHECK(
       absl::StrContains(ReadAll(volume, Compression::kNone, OnDamage::kSkipRecord).error.message(),
                         "a member of several volumes"));
-  const std::string pax = Member("x", "22 GNU.sparse.major=1\n", 'x') + Member("0001.jpg", "d") +
-                          std::string(1024, '\0');
+  const std::string pax = test::TarMember("x", "22 GNU.sparse.major=1\n", 'x') +
+                          test::TarMember("0001.jpg", "d") + std::string(1024, '\0');
   CHECK(absl::StrContains(ReadAll(pax, Compression::kNone).error.message(), "a sparse member"));
 }
 
@@ -309,8 +286,8 @@ TEST_CASE("Bad pax headers and sizes are damage") {
        {"", "9 path=\n", "x", "99 path=a\n", "6 path\n", "11 size=-12\n", "3 a"}) {
     const std::string text = lines;
     const bool is_empty = text.empty();
-    const Found found =
-        ReadAll(Member("x", text, 'x') + Member("0001.jpg", "d"), Compression::kNone);
+    const Found found = ReadAll(test::TarMember("x", text, 'x') + test::TarMember("0001.jpg", "d"),
+                                Compression::kNone);
     CAPTURE(text);
     CHECK(found.error.ok() == is_empty);
   }
