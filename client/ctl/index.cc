@@ -10,6 +10,7 @@
 #include "client/ctl/progress_bar.h"
 #include "io/record/named_access.h"
 #include "io/record/record_index.h"
+#include "io/record/tfrecord_access.h"
 
 namespace penstock::ctl {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 struct IndexCommandOptions {
   std::vector<std::string> files;
   std::string cache_dir;
-  std::string format = "tfrecord";
+  std::string format = TfrecordAccess().IndexKey();
   bool verify = false;
   bool skip_damage = false;
 };
@@ -103,7 +104,7 @@ void AddIndex(Command root) {
   command.Add("--cache-dir", &options->cache_dir,
               "Folder for the indices if the data's folder cannot be written");
   command.Add("--format", &options->format,
-              "What the records are: tfrecord (the default), or text_line for lines");
+              "What the records are: " + NamesOfAccesses() + "; by default the first");
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");
   command.AddFlag("--skip-damage", &options->skip_damage,
                   "Leave damaged records out and list them in the index (implies --verify)");

@@ -2,13 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/record/line_access.h"
+#include "io/record/tar_format.h"
 #include "io/record/tfrecord_access.h"
 
 namespace penstock {
 namespace {
 
 absl::Span<const RecordAccess* const> All() {
-  static const RecordAccess* const all[] = {&TfrecordAccess(), &LineAccess()};
+  static const RecordAccess* const all[] = {&TfrecordAccess(), &LineAccess(),
+                                            TarFormat()->access()};
   return all;
 }
 

@@ -10,7 +10,7 @@
 
 namespace penstock {
 
-// The one of that RecordAccess::IndexKey(): "tfrecord", "text_line". Null where there is none.
+// The one of that RecordAccess::IndexKey(): "tfrecord", "text_line", "tar". Null where there is none.
 const RecordAccess* AccessNamed(absl::string_view index_key);
 // All of them, as a message lists them.
 std::string NamesOfAccesses();

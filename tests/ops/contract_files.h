@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -11,6 +12,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 #include "tests/support/stages.h"
+#include "tests/support/tar_members.h"
 
 namespace penstock::test {
 
@@ -85,6 +87,20 @@ class ContractFiles {
     WriteFile(folder / "documents.jsonl.gz", Gzip(documents));
     WriteFile(folder / "hurt.jsonl", hurt);
     WriteFile(folder / "pieces.bin", "head" + pieces + "feet!");
+    for (const int file : {0, 1}) {
+      std::vector<std::pair<std::string, std::string>> members;
+      for (int i = 0; i < 50 + 9 * file; ++i) {
+        const std::string key = absl::StrCat("folder/", file, "-", i);
+        // Some are long, and stay in the file.
+        members.emplace_back(key + ".JPG", std::string(i % 16 == 3 ? 9000 : i * 37 % 1000, 'j'));
+        if (i % 5 != 1) members.emplace_back(key + ".cls", absl::StrCat(i));
+      }
+      std::string tar = TarArchive(members);
+      WriteFile(folder / absl::StrCat("samples-", file, ".tar.gz"), Gzip(tar));
+      WriteFile(folder / absl::StrCat("samples-", file, ".tar"), tar);
+      tar[5 * kTarBlockBytes + 3] ^= 1;
+      WriteFile(folder / absl::StrCat("damaged-", file, ".tar"), tar);
+    }
     std::string numbers = NpyHeaderText("<i8", "(300, 2)");
     for (int64_t i = 0; i < 600; ++i) numbers.append(reinterpret_cast<const char*>(&i), sizeof(i));
     WriteFile(folder / "numbers.npy", numbers);
@@ -146,6 +162,9 @@ class ContractFiles {
                   {"$PIECES",
                    "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
                    "4 footer_bytes: 5 }"},
+                  {"$TAR_FEATURES",
+                   "feature { name: 'image' extension: 'png' extension: 'jpg' } feature { "
+                   "extension: 'cls' default_value: '-' } feature { extension: '__key__' }"},
                   {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
                   {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
                   {"$SLICES", slices},

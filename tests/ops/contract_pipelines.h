@@ -564,6 +564,23 @@ inline constexpr const char* kContractPipelines[] = {
     "shuffle { buffer_size: 9 seed: 1 } | batch { batch_size: 9 } | repeat { count: 2 }",
     "$LISTS | pad_to_cardinality { cardinality: 150 } | shuffle { buffer_size: 60 seed: 1 } | "
     "padded_batch { batch_size: 9 } | repeat { count: 2 }",
+    // Records of formats with an index, in any order.
+    "$LINES | shuffle { global: true seed: 1 } | batch { batch_size: 7 }",
+    "text_line { files: 'FOLDER/lines.txt' cycle_length: 2 } | skip { count: 50 } | repeat { "
+    "count: 2 } | batch { batch_size: 7 }",
+    "$PIECES | shuffle { global: true seed: 2 } | repeat { count: 2 } | batch { batch_size: 7 }",
+    "csv { files: 'FOLDER/lines.txt' column { dtype: 'string' } } | shuffle { global: true seed: 3 "
+    "} | batch { batch_size: 7 }",
+    "tar { files: 'FOLDER/samples-*.tar' $TAR_FEATURES } | ragged_batch { batch_size: 7 }",
+    "tar { files: 'FOLDER/samples-*.tar' cycle_length: 2 $TAR_FEATURES } | shuffle { buffer_size: "
+    "20 seed: 1 } | batch { batch_size: 7 } | repeat { count: 2 }",
+    "tar { files: 'FOLDER/samples-*.tar' $TAR_FEATURES feature { extension: '__url__' } } | "
+    "shuffle "
+    "{ global: true seed: 4 } | batch { batch_size: 7 }",
+    "tar { files: 'FOLDER/samples-*.tar.gz' compression: 'GZIP' $TAR_FEATURES } | shard { "
+    "num_shards: 3 index: 1 } | batch { batch_size: 7 }",
+    "tar { files: 'FOLDER/damaged-*.tar' $TAR_FEATURES damage { on_damage: SKIP_RECORD } } | batch "
+    "{ batch_size: 7 }",
     "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' "
     "string_value: "
     "'' } header: true } | batch { batch_size: 16 } | repeat { count: 2 }",

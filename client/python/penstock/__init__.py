@@ -54,7 +54,7 @@ from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
-from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TarDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
 from penstock._numpy._tensor import Tensor
 from penstock._dataset._python_calls import numpy_function, py_function
@@ -100,6 +100,7 @@ __all__ = [
     "ResourceExhaustedError",
     "Skipped",
     "TFRecordDataset",
+    "TarDataset",
     "TFRecordOptions",
     "TFRecordWriter",
     "Tensor",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -21,14 +21,15 @@ declare("tfrecord", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("text_line", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("fixed_length_record", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("csv", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
+declare("tar", Trait.READS_PATH, Trait.GIVES_NO_PATHS)
 declare("files", Trait.GIVES_NO_PATHS)
 
 
 class _Reader(Dataset):
     """A dataset of one source."""
 
-    def _read(self, op, fields, filenames, num_parallel_reads, name):
-        super().__init__(reading_stages(op, fields, filenames, num_parallel_reads, name), None)
+    def _read(self, op, fields, filenames, num_parallel_reads, name, structure=None):
+        super().__init__(reading_stages(op, fields, filenames, num_parallel_reads, name), structure)
 
 
 class TFRecordDataset(_Reader):
@@ -114,6 +115,81 @@ class FixedLengthRecordDataset(_Reader):
             ("compression", compression(compression_type)),
         ]
         self._read("fixed_length_record", fields, filenames, num_parallel_reads, name)
+
+
+class TarDataset(_Reader):
+    """The samples of tar files as WebDataset lays them out, a dict of byte strings each. Not in tf.data.
+
+    Members that follow each other and have one key are one sample. The key is the path up to the first dot of its last component; what
+    is behind that dot is the extension: `a/0001.seg.png` is "seg.png" of the sample "a/0001". Members that are no regular files, that
+    have no extension, or that describe the archive (`__meta__`) are passed over. ustar, GNU and pax headers are read; a sparse member
+    is an error.
+
+    Args:
+      filenames: as TFRecordDataset.
+      features: a list of extensions such as ["jpg", "cls"], or a dict of names and extensions. Several extensions, a list or joined by
+        ";" as in "png;jpg", are tried in their order. Capitals count as small letters. "__key__" is the sample's key, "__url__" the
+        path of its file.
+      defaults: {name: bytes}, the values of features for samples without such a member; by default that is an error of the element.
+      compression_type: None, "GZIP", "ZLIB" or "ZSTD"; by default what the files' names end with: .tar.gz, .tgz, .tar.zst, .tzst.
+        Compressed files are read from the beginning on. Plain ones have an index, by which samples are found in any order.
+      num_parallel_reads, on_damage, max_skipped, max_skipped_fraction: as TFRecordDataset. Damage is a header whose checksum does not hold.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        features: Any,
+        defaults: Optional[Mapping[str, bytes]] = None,
+        compression_type: Optional[str] = None,
+        num_parallel_reads: Optional[int] = None,
+        name: Optional[str] = None,
+        *,
+        on_damage: str = "fail",
+        max_skipped: Optional[int] = None,
+        max_skipped_fraction: Optional[float] = None,
+    ) -> None:
+        columns = _tar_features(features, defaults or {})
+        if compression_type is None and not isinstance(filenames, Dataset):
+            compression_type = _tar_compression(files_of(filenames))
+        fields = [
+            ("feature", [_textproto.Message(*column) for column in columns.values()]),
+            ("compression", compression(compression_type)),
+            ("damage", damage_policy(on_damage, max_skipped, max_skipped_fraction)),
+        ]
+        self._read("tar", fields, filenames, num_parallel_reads, name, dict.fromkeys(columns))
+
+
+def _tar_features(features, defaults):
+    """The fields of each feature's message, by its name."""
+    if isinstance(features, str):
+        features = [features]
+    named = dict(features) if isinstance(features, Mapping) else {extension: extension for extension in features}
+    if not named:
+        raise ValueError('features are extensions such as ["jpg", "cls"], or a dict of names and extensions; there are none')
+    columns = {}
+    for feature, extensions in named.items():
+        listed = extensions.split(";") if isinstance(extensions, str) else list(extensions)
+        for extension in listed:
+            if not isinstance(extension, str) or "/" in extension or extension.startswith("."):
+                raise ValueError(f'an extension is what is behind the first dot of a member\'s name, such as "jpg": {extension!r}')
+        default = defaults.get(feature)
+        if default is not None and not isinstance(default, (bytes, str)):
+            raise TypeError(f"a default is bytes, as a member's data are: {default!r}")
+        columns[feature] = [("name", feature), ("extension", listed), ("default_value", default)]
+    unknown = [feature for feature in defaults if feature not in columns]
+    if unknown:
+        raise ValueError(f"defaults of what is no feature: {unknown}")
+    return columns
+
+
+def _tar_compression(paths):
+    """As the names of all files say it."""
+    endings = {".tar.gz": "GZIP", ".tgz": "GZIP", ".tar.zst": "ZSTD", ".tzst": "ZSTD"}
+    found = {next((endings[end] for end in endings if path.lower().endswith(end)), None) for path in paths or []}
+    if len(found) > 1:
+        raise ValueError("the files' names end as those of different compressions: give compression_type, and a dataset for each")
+    return found.pop() if found else None
 
 
 class FilesDataset(Dataset):
