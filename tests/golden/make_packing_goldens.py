@@ -3,8 +3,8 @@
 Run by hand, with a Python that has NumPy, pyarrow, grain and trl (`pip install numpy pyarrow grain`, `pip install --no-deps trl`):
 python tests/golden/make_packing_goldens.py
 
-Best fit decreasing is TRL's "bfd" and "bfd_split", concatenating is its "wrapped" strategy. First fit decreasing is Grain's first fit over documents
-from the longest to the shortest, with as many bins as documents.
+Best fit decreasing is TRL's "bfd" and "bfd_split", concatenating is its "wrapped" strategy. First fit decreasing is Grain's first fit
+over documents from the longest to the shortest, with as many bins as documents.
 """
 
 import ast
@@ -29,7 +29,8 @@ def trl_packers():
     folder = importlib.util.find_spec("trl").submodule_search_locations[0]
     module = ast.parse(pathlib.Path(folder, "data_utils.py").read_text())
     module.body = [part for part in module.body if getattr(part, "name", None) in NAMES]
-    names = {"pa": pa, "pyarrow": pa, "pc": pc, "np": np, "defaultdict": collections.defaultdict, "deque": collections.deque, "Literal": typing.Literal}
+    names = {"pa": pa, "pyarrow": pa, "pc": pc, "np": np, "Literal": typing.Literal}
+    names.update(defaultdict=collections.defaultdict, deque=collections.deque)
     exec(compile(module, "data_utils.py", "exec"), names)
     return names
 

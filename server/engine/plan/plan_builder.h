@@ -179,8 +179,8 @@ class PlanBuilder {
                                    const WorkNode** input) {
     return sections_.BeginInFront(std::move(signature), std::move(structure), input);
   }
-  // The same where `loader` has the elements of what the op makes, in one reference each. It may use what stood so far, which lives as long as
-  // the plan.
+  // The same where `loader` has the elements of what the op makes, in one reference each. It may use what stood so far, which lives as
+  // long as the plan.
   void BeginLoaded(std::unique_ptr<ColumnLoader> loader, std::string structure) {
     sections_.BeginLoaded(std::move(loader), std::move(structure));
   }

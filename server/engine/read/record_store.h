@@ -56,7 +56,8 @@ class RecordStore {
   // The records have one owner more: they stay until Release() has been called once for each.
   void Share(absl::Span<const RecordRef> records);
 
-  // Each of the records has one owner less, and is released with the record at `cell`, which is one of this store's and has no such records yet.
+  // Each of the records has one owner less, and is released with the record at `cell`, which is one of this store's and has no such
+  // records yet.
   void Own(const uint8_t* cell, RecordList records);
 
   // The records are no longer needed.

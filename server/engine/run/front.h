@@ -22,7 +22,8 @@ namespace penstock {
 
 class Front {
  public:
-  // `gauges`, `packs`: where ops tell what they keep and pack, one for each stage; `waiting`: who waits for the front; `errands`. All as FrontContext has them.
+  // `gauges`, `packs`: where ops tell what they keep and pack, one for each stage; `waiting`: who waits for the front; `errands`. All as
+  // FrontContext has them.
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
         SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
         KeptGauge* gauges = nullptr, const std::atomic<int>* waiting = nullptr,

@@ -38,8 +38,8 @@ struct PackForm {
   bool refuses_long = false;  // a document longer than a sequence
 };
 
-// Features of a document: `document_tokens`, int64 (), the number of its tokens with the end id; its tokens; what the mask is by, if anything.
-// DataLoss for one that does not fit together, is too long, or has more than 2^31 - 2 tokens.
+// Features of a document: `document_tokens`, int64 (), the number of its tokens with the end id; its tokens; what the mask is by, if
+// anything. DataLoss for one that does not fit together, is too long, or has more than 2^31 - 2 tokens.
 std::unique_ptr<WorkOp> MeasureDocuments(const Signature& documents, const PackForm& form);
 
 // The features of a sequence of these documents.
