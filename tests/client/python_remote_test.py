@@ -104,7 +104,6 @@ CASES = {
     "lines": ("lines.txt", penstock.TextLineDataset),
     "lines in gzip": ("lines.gz", lambda path: penstock.TextLineDataset(path, compression_type="GZIP")),
     "fixed": ("fixed", lambda path: penstock.FixedLengthRecordDataset(path, 100)),
-    "a table": ("lines.txt", lambda path: penstock.CsvDataset(path, [penstock.string]).map(lambda x: x)),
     "a list of files": ("mixed", lambda path: penstock.Dataset.list_files(path).interleave(penstock.TFRecordDataset)),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
 }
