@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import http.server
-import os
 import re
 import threading
 
@@ -16,16 +15,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:this trainer holds")
 
 
 class Files(http.server.ThreadingHTTPServer):
-    """Serves a folder with ranges and tags. `fails` is what is answered in their place, by name; what lies behind the first block of a file in
-    `held` waits for its event."""
+    """Serves a folder with ranges and tags."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def __init__(self, folder):
         self.folder = folder
-        self.fails = {}
-        self.held = {}
         self._known = {}
         super().__init__(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -60,10 +56,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         name = self.path.strip("/")
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["Range"]).groups())
-        if name in self.server.held and first > 0 and last - first > 8192:
-            self.server.held[name].wait(60)
-        if fail := self.server.fails.get(name):
-            return self.answer(fail)
         path = self.server.folder / name
         if not path.exists():
             return self.answer(404)
@@ -112,7 +104,6 @@ CASES = {
     "lines": ("lines.txt", penstock.TextLineDataset),
     "lines in gzip": ("lines.gz", lambda path: penstock.TextLineDataset(path, compression_type="GZIP")),
     "fixed": ("fixed", lambda path: penstock.FixedLengthRecordDataset(path, 100)),
-    "a table": ("lines.txt", lambda path: penstock.CsvDataset(path, [penstock.string]).map(lambda x: x)),
     "a list of files": ("mixed", lambda path: penstock.Dataset.list_files(path).interleave(penstock.TFRecordDataset)),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
 }
@@ -135,35 +126,6 @@ def test_an_address_gives_what_the_path_gives(case, folder, server):
 def test_what_is_not_there_is_told_before_anything_starts(server):
     with pytest.raises(penstock.NotFoundError, match="no such object.*none"):
         list(penstock.TFRecordDataset(server.url("none")))
-
-
-def begun(name, folder, server):
-    """The elements of a file of which the daemon has the first block, and waits for the others."""
-    with penstock.io.TFRecordWriter(str(folder / name)) as writer:
-        for i in range(300):
-            writer.write(b"%03d" % i * 2000)
-    server.held[name] = threading.Event()
-    elements = iter(penstock.TFRecordDataset(server.url(name)).batch(1))
-    next(elements)
-    return elements
-
-
-def test_a_file_that_is_replaced_is_an_error_and_no_mixture(folder, server):
-    elements = begun("replaced", folder, server)
-    (folder / "replaced").write_bytes(os.urandom((folder / "replaced").stat().st_size))
-    server.held["replaced"].set()
-    with pytest.raises(penstock.FailedPreconditionError, match="was replaced since the pipeline was created.*replaced"):
-        for _ in elements:
-            pass
-
-
-def test_a_server_that_refuses_later_names_the_file(folder, server):
-    elements = begun("forbidden", folder, server)
-    server.fails["forbidden"] = 403
-    server.held["forbidden"].set()
-    with pytest.raises(penstock.PermissionDeniedError, match="HTTP 403.*forbidden"):
-        for _ in elements:
-            pass
 
 
 def test_addresses_with_secrets_are_refused_without_them():
