@@ -33,6 +33,9 @@ absl::StatusOr<std::unique_ptr<RecordStream>> RecordStream::Open(
   records->header_bytes_ = format.header_bytes();
   if (absl::Status status = records->window_.Skip(options.start_offset); !status.ok())
     return status;
+  // What was passed over in a plain file was not read.
+  if (compression == Compression::kNone)
+    records->file_offset_ = records->window_.stream().file_offset();
   return records;
 }
 

@@ -1,5 +1,9 @@
 """How many elements there are: known, stated, filled up to."""
 
+import gzip
+import os
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -41,10 +45,12 @@ def test_cardinality_can_be_stated():
 def test_a_length_that_is_not_known_says_why(tmp_path):
     rows = penstock.Dataset.range(9)
     (tmp_path / "a").write_text("a line\n")
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"a line\n"))
     for dataset, why in [
         (rows.filter(lambda x: x > 3), "behind filter only the elements tell how many there are"),
         (rows.map(lambda x: x * 2).take_while(lambda x: x < 3).batch(2), "behind take_while only the elements tell"),
-        (penstock.TextLineDataset(tmp_path / "a").map(lambda x: x), "only reading tells: its files are compressed, text"),
+        (penstock.TextLineDataset(tmp_path / "a").map(lambda x: x), "the records have not been counted: `penstock index` "),
+        (penstock.TextLineDataset(tmp_path / "a.gz", "GZIP").map(lambda x: x), "only reading tells: its files are compressed"),
     ]:
         with pytest.raises(TypeError, match=f"the dataset's length is unknown: {why}"):
             len(dataset)
@@ -70,9 +76,6 @@ def test_files_are_counted(tmp_path):
 
 
 def test_records_are_counted_by_indices_that_are_there(tmp_path):
-    import os
-    import subprocess
-
     for i in range(2):
         records(tmp_path / f"{i}.tfrecord", 10 + i)
     dataset = penstock.TFRecordDataset(tmp_path / "*.tfrecord").batch(4)
@@ -81,6 +84,20 @@ def test_records_are_counted_by_indices_that_are_there(tmp_path):
     assert len(dataset.assert_cardinality(6)) == len(list(dataset)) == 6
     subprocess.run([os.path.join(os.environ["PENSTOCK_BIN"], "penstock"), "index", tmp_path / "0.tfrecord", tmp_path / "1.tfrecord"], check=True, stdout=subprocess.DEVNULL)
     assert len(dataset) == len(list(dataset)) == 6
+
+
+def test_lines_are_counted_by_indices_and_records_of_one_length_without(tmp_path):
+    (tmp_path / "lines").write_text("".join(f"line {i}\n" for i in range(30)))
+    lines = penstock.TextLineDataset(tmp_path / "lines")
+    command = [os.path.join(os.environ["PENSTOCK_BIN"], "penstock"), "index", "--format", "text_line", tmp_path / "lines"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert len(lines.batch(4)) == len(list(lines.batch(4))) == 8
+    shuffled = [bytes(line) for line in lines.global_shuffle(seed=5)]
+    assert sorted(shuffled) == sorted(bytes(line) for line in lines) and shuffled != [bytes(line) for line in lines]
+    (tmp_path / "pieces").write_bytes(b"head" + bytes(range(100)))
+    pieces = penstock.FixedLengthRecordDataset(tmp_path / "pieces", 10, header_bytes=4)
+    assert len(pieces) == 10
+    assert sorted(bytes(piece) for piece in pieces.global_shuffle(seed=6)) == [bytes(range(i, i + 10)) for i in range(0, 100, 10)]
 
 
 def test_what_wants_a_length_has_it(tmp_path):

@@ -289,7 +289,9 @@ def test_why_a_stream_has_no_length_is_said(remote, daemon, counter, tmp_path):
     (tmp_path / "lines.txt").write_text("a\nb\n")
     text = tmp_path / "lines.textproto"
     text.write_text(f'stage {{ text_line {{ files: "{tmp_path}/lines.txt" }} }}')
-    assert "only reading tells" in why(text)
+    assert "penstock index" in why(text)
+    assert remote("index", "--format", "text_line", tmp_path / "lines.txt").code == 0
+    assert length(remote, daemon, text) == (2, 2)
     assert remote("make-sample", "chess", "--records", "300", "--out", tmp_path / "chess").code == 0
     records = tmp_path / "records.textproto"
     records.write_text(f'stage {{ tfrecord {{ files: "{tmp_path}/chess/*" }} }} stage {{ batch {{ batch_size: 7 }} }}')

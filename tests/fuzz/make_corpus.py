@@ -8,6 +8,7 @@ import io
 import pathlib
 import struct
 import sys
+import tarfile
 import zlib
 
 import numpy
@@ -154,9 +155,31 @@ def release_page():
         yield name, bytes([kind]) + honest + deal + lies[:90] + make + make + take + tick + lies[90:] + release + look + honest
 
 
+def tar():
+    def archive(members, format):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w", format=format) as written:
+            for name, data in members:
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                written.addfile(info, io.BytesIO(data))
+        # Of the zeros at the end two blocks are enough.
+        return out.getvalue().rstrip(b"\0").ljust(512, b"\0")
+
+    samples = [(f"{i}.{extension}", bytes([65 + i]) * (i * 300)) for i in range(4) for extension in ("jpg", "cls")]
+    long_names = [("n" * 120 + ".jpg", b"data"), ("n" * 120 + ".cls", b"1")]
+    whole = archive(samples, tarfile.USTAR_FORMAT)
+    whole += bytes(-len(whole) % 512 + 1024)
+    yield "ustar", whole
+    yield "gnu", archive(long_names, tarfile.GNU_FORMAT)
+    yield "pax", archive(long_names, tarfile.PAX_FORMAT)
+    yield "damaged", whole[:1024 + 5] + b"\xff" + whole[1024 + 6:]
+    yield "cut", whole[:2000]
+
+
 def main():
     for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents, "npz": npz, "png": png,
-                        "record_frame": record_frame, "release_page": release_page}.items():
+                        "record_frame": record_frame, "release_page": release_page, "tar": tar}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds():

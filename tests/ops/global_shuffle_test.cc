@@ -119,7 +119,7 @@ TEST_CASE("where a global shuffle cannot stand is said") {
     const auto plan = PlanText(spec);
     CAPTURE(spec);
     REQUIRE_FALSE(plan.ok());
-    CHECK(absl::StrContains(plan.status().message(), "directly after a tfrecord"));
+    CHECK(absl::StrContains(plan.status().message(), "directly after a source of records"));
   }
   const auto plan =
       PlanText(absl::StrCat(source, "stage { shuffle { global: true buffer_size: 5 } } ", kRest));

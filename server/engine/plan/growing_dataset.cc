@@ -56,7 +56,7 @@ void GrowingDataset::AddWork(std::unique_ptr<WorkOp> op, std::string structure) 
   dataset_.signature = op->output();
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
   // What a source's own stage computes of its records is theirs, wherever they stand.
-  if (dataset_.order->stage != stage) dataset_.indexed.reset();
+  if (dataset_.order == nullptr || dataset_.order->stage != stage) dataset_.indexed.reset();
   dataset_.paths.reset();
   dataset_.cells = nullptr;
   // What padded no row before has nothing to say of other features.

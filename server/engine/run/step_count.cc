@@ -74,13 +74,13 @@ StepCount CountSteps(const Plan& plan) {
     result.why_not = "the stream has no end (`repeat` without count)";
   } else if (const std::string missing = files.MissingIndex(); !missing.empty()) {
     result.why_not = absl::StrCat(
-        "the records have not been counted: `penstock index` of the pipeline's files "
-        "does, before it is created; there is no index of ",
+        "the records have not been counted: `penstock index` of the pipeline's files (of other "
+        "than TFRecords with `--format`) does, before it is created; there is no index of ",
         missing.substr(missing.rfind('/') + 1));
   } else {
     result.why_not =
-        "only reading tells: its files are compressed, text or of fixed-length records, or the "
-        "data decides how many elements there are";
+        "only reading tells: its files are compressed, or the data decides how many elements there "
+        "are";
   }
   return result;
 }
