@@ -29,6 +29,19 @@ ALLOWED = {
     "server/kernels": {"base"},
     "server/codec": {"proto", "base", "server/kernels"},
     "server/expr": {"base", "server/kernels"},
+    "server/text/unicode": {"base"},
+    "server/text/bpe": {"base"},
+    "server/text/scan": {"base", "server/text/unicode", "server/text/bpe"},
+    "server/text/parts": {"server/text/unicode", "server/text/bpe", "server/text/scan"},
+    "server/text/normalise": {"server/text/unicode", "server/text/parts"},
+    "server/text/pretokenise": {"server/text/unicode", "server/text/scan", "server/text/parts"},
+    "server/text/model": {"base", "server/text/unicode", "server/text/bpe", "server/text/parts"},
+    "server/text/process": {"server/text/parts"},
+    "server/text/decode": {"server/text/unicode", "server/text/parts", "server/text/model"},
+    "server/text": {
+        "base", "io/file", "server/text/unicode", "server/text/bpe", "server/text/scan",
+        "server/text/parts",
+    },
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},
     "server/engine/read": {
@@ -82,6 +95,7 @@ ALLOWED = {
     "server/functions/math": {"base", "server/kernels", "server/expr"},
     "server/functions/random": {"server/kernels", "server/expr", "server/image"},
     "server/functions/string": {"base", "server/codec", "server/expr"},
+    "server/functions/text": {"server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
         "base", "io/record", "server/codec", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",

@@ -17,6 +17,7 @@
 #include "server/engine/spec/deterministic_bytes.h"
 #include "server/engine/spec/op_traits.h"
 #include "server/engine/spec/spec_paths.h"
+#include "server/engine/spec/stage_files.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
@@ -140,6 +141,7 @@ void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   for (size_t i = 0; i < stages.size(); ++i) {
     v1::Stage stage = *stages[i];
     StripConstantFiles(&stage);
+    StripFileArguments(&stage);
     StripDescriptorPaths(&stage);
     switch (plan.stage_kinds()[i]) {
       case StageKind::kHint:

@@ -10,6 +10,7 @@
 #include "base/stop_flag.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/plan/plan_builder.h"
+#include "server/engine/spec/stage_files.h"
 #include "server/engine/spec/stage_message.h"
 
 namespace penstock {
@@ -146,6 +147,8 @@ absl::Status StageWalk::BuildStage(v1::Stage* stage, bool is_first) {
   }
   stages_.SetMeaning(number, traits.meaning);
   GiveSeeds(stage);
+  if (absl::Status status = GiveContents(stage, plan_.files()); !status.ok())
+    return InStage(name, status);
   // The op may change its own message (to fill in a drawn seed): give it a copy to read.
   std::unique_ptr<google::protobuf::Message> options(OptionsOf(*stage)->New());
   options->CopyFrom(*OptionsOf(*stage));

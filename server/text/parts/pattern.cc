@@ -1,0 +1,41 @@
+#include "server/text/parts/pattern.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock::text {
+
+absl::Status Pattern::Read(const JsonPart& json) {
+  std::string regex;
+  absl::Status status = json.OnlyMembers({"String", "Regex"});
+  if (status.ok()) status = json["String"].Read(&text_);
+  if (status.ok()) status = json["Regex"].Read(&regex);
+  if (!status.ok()) return status;
+  if (text_.empty() == regex.empty())
+    return json.Refuse("either \"String\" or \"Regex\", not empty");
+  if (regex.empty()) return absl::OkStatus();
+  auto made = Regex::Make(regex);
+  if (!made.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(json["Regex"].path(), ": ", made.status().message()));
+  regex_ = *std::move(made);
+  return absl::OkStatus();
+}
+
+std::string Pattern::Replaced(std::string_view text, const std::string& with) const {
+  std::string result;
+  size_t open = 0;
+  const auto put = [&](size_t from, size_t to) {
+    result.append(text.substr(open, from - open)).append(with);
+    open = to;
+  };
+  if (regex_ != nullptr) {
+    regex_->ForEachMatch(text, put);
+  } else {
+    for (size_t at = text.find(text_); at != std::string_view::npos;
+         at = text.find(text_, at + text_.size()))
+      put(at, at + text_.size());
+  }
+  return result.append(text.substr(open));
+}
+
+}  // namespace penstock::text

@@ -1,0 +1,115 @@
+#include "server/text/shared.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/random.h"
+#include "io/file/crc32c.h"
+#include "server/text/scan/published.h"
+
+namespace penstock::text {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, FileSystem& files) {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(path);
+  if (!file.ok()) return file.status();
+  const uint64_t size = (*file)->size();
+  if (size > kTokenizerFileBytesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("tokenizer file larger than the limit: ", size,
+                                                   " > ", kTokenizerFileBytesMax, " bytes (", path,
+                                                   ")"));
+  }
+  std::string bytes(size, '\0');
+  const absl::StatusOr<size_t> read =
+      (*file)->ReadAt(0, absl::MakeSpan(reinterpret_cast<uint8_t*>(bytes.data()), size));
+  if (!read.ok()) return read.status();
+  if (*read < size) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the file became shorter while it was read: ", size, " bytes, then ", *read,
+                     " (", path, ")"));
+  }
+  return bytes;
+}
+
+std::string ContentOfBytes(const std::string& bytes) {
+  return absl::StrFormat("%d-%08x", bytes.size(),
+                         Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+}
+
+// "cl100k_base" of "/models/cl100k_base.tiktoken".
+std::string StemOf(const std::string& path) {
+  std::string name = path.substr(path.rfind('/') + 1);
+  return name.substr(0, name.rfind('.'));
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const std::string& path, const std::string& bytes,
+                                                std::string pattern) {
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos)
+    return absl::InvalidArgumentError(
+        "expected a tokenizer.json or a file of ranks, found an empty file");
+  if (bytes[first] == '{') {
+    if (!pattern.empty())
+      return absl::InvalidArgumentError("pattern: expected none, as a tokenizer.json has its own");
+    return MakeJsonTokenizer(bytes);
+  }
+  if (pattern.empty() && FindPatternByName(StemOf(path)) != nullptr) pattern = StemOf(path);
+  return MakeRankTokenizer(bytes, {std::move(pattern)});
+}
+
+struct Table {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<const Tokenizer>> tokenizers;  // guarded by mutex
+};
+
+Table& AllTokenizers() {
+  static auto& table = *new Table;
+  return table;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ContentOf(const std::string& path, FileSystem& files) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path, files);
+  if (!bytes.ok()) return bytes.status();
+  return ContentOfBytes(*bytes);
+}
+
+absl::StatusOr<std::shared_ptr<const Tokenizer>> OpenTokenizer(const std::string& path,
+                                                               const std::string& content,
+                                                               const std::string& pattern,
+                                                               FileSystem& files) {
+  const absl::StatusOr<std::string> bytes = ReadFile(path, files);
+  if (!bytes.ok()) return bytes.status();
+  const std::string found = ContentOfBytes(*bytes);
+  if (found != content) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the tokenizer's file holds something else than when the pipeline was made: "
+                     "expected content \"",
+                     content, "\", found \"", found, "\" (", path, ")"));
+  }
+  // The checksum that people see is short.
+  const std::string key =
+      absl::StrCat(found, " ", MixKey(MixKey(0, *bytes), StemOf(path)), " ", pattern);
+  Table& table = AllTokenizers();
+  {
+    const std::lock_guard lock(table.mutex);
+    if (auto known = table.tokenizers[key].lock(); known != nullptr) return known;
+  }
+  auto made = Make(path, *bytes, pattern);
+  if (!made.ok()) {
+    return absl::Status(made.status().code(),
+                        absl::StrCat(made.status().message(), " (", path, ")"));
+  }
+  std::shared_ptr<const Tokenizer> tokenizer = *std::move(made);
+  const std::lock_guard lock(table.mutex);
+  for (auto entry = table.tokenizers.begin(); entry != table.tokenizers.end();)
+    entry = entry->second.expired() ? table.tokenizers.erase(entry) : std::next(entry);
+  table.tokenizers[key] = tokenizer;
+  return tokenizer;
+}
+
+}  // namespace penstock::text

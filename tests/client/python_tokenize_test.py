@@ -1,0 +1,122 @@
+"""Tokenizers in `map`: ids are those of the libraries (tests/golden/make_tokenizer_goldens.py), files are known by what they hold. Fault 21d."""
+
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import penstock
+import pytest
+
+FOLDER = pathlib.Path(__file__).parents[1] / "golden" / "tokenizers"
+CASES = json.loads((FOLDER / "cases.json").read_text())
+TEXTS = CASES["texts"]
+
+
+def ids_of(texts, tokenizer, **options):
+    dataset = penstock.Dataset.from_tensor_slices(np.array([text.encode() if isinstance(text, str) else text for text in texts], object))
+    return [row.tolist() for row in dataset.map(lambda text: penstock.functions.tokenize(text, str(tokenizer), **options))]
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama3", "qwen2", "bert", "unigram", "llama2"])
+def test_ids_are_those_of_the_library(name):
+    assert ids_of(TEXTS, FOLDER / f"{name}.json") == CASES["tokenizers"][name]["ids"]
+    assert ids_of(TEXTS[:40], FOLDER / f"{name}.json", add_special_tokens=False) == CASES["tokenizers"][name]["plain"]
+
+
+def test_a_file_of_ranks_has_the_pattern_that_is_named(tmp_path):
+    wanted = CASES["tokenizers"]["small.tiktoken o200k_base"]["ids"]
+    assert ids_of(TEXTS, FOLDER / "small.tiktoken", pattern="o200k_base") == wanted
+    # The name of the file says it, too.
+    shutil.copy(FOLDER / "small.tiktoken", tmp_path / "o200k_base.tiktoken")
+    assert ids_of(TEXTS, tmp_path / "o200k_base.tiktoken") == wanted
+    with pytest.raises(penstock.InvalidArgumentError, match=r"pattern: expected the name of a published pattern.*small\.tiktoken"):
+        ids_of(TEXTS, FOLDER / "small.tiktoken")
+
+
+def test_there_and_back():
+    path = str(FOLDER / "gpt2.json")
+    texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in TEXTS[:60]], object))
+
+    def back(text):
+        ids = penstock.functions.tokenize(text, path, dtype="int64")
+        return penstock.functions.detokenize(ids, path), ids
+
+    for text, (again, ids) in zip(TEXTS, texts.map(back), strict=False):
+        assert ids.dtype == np.int64
+        assert again.item().decode() == text.replace("<|endoftext|>", "")
+
+
+def test_batches_are_ragged_or_padded():
+    path = str(FOLDER / "gpt2.json")
+    dataset = penstock.Dataset.from_tensor_slices(np.array([b"one", b"two and three", b""], object))
+    dataset = dataset.map(lambda text: penstock.functions.tokenize(text, path, max_length=3))
+    (batch,) = dataset.padded_batch(3)
+    assert batch.dtype == np.int32 and batch.shape[0] == 3 and batch.shape[1] <= 3
+    assert batch[2].tolist() == [0] * batch.shape[1]
+
+
+def test_what_is_no_utf8_is_an_error_or_replaced():
+    path = FOLDER / "gpt2.json"
+    with pytest.raises(penstock.DataLossError, match="expected UTF-8, found none at byte 3 of 5"):
+        ids_of([b"abc\xffd"], path)
+    for bad in (b"abc\xffd", b"\xe2\x82", b"\xed\xa0\x80x", bytes(range(256))):
+        assert ids_of([bad], path, errors="replace") == ids_of([bad.decode(errors="replace")], path)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"errors": "odd"}, 'errors: expected "strict" or "replace"'),
+    ({"dtype": "uint8"}, 'dtype: expected "int32" or "int64"'),
+    ({"max_length": -1}, "max_length: expected"),
+    ({"pattern": "gpt2"}, r"pattern: expected none, as a tokenizer\.json has its own"),
+    ({"content": "1-00000000"}, r"the tokenizer's file holds something else than when the pipeline was made.*gpt2\.json"),
+])
+def test_wrong_options_are_refused(options, message):
+    with pytest.raises(penstock.Error, match=message):
+        ids_of(["a"], FOLDER / "gpt2.json", **options)
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    with pytest.raises(penstock.NotFoundError, match=r"tokenizer\.json"):
+        ids_of(["a"], path)
+    path.write_text("")
+    with pytest.raises(penstock.InvalidArgumentError, match=r"found an empty file \(.*tokenizer\.json\)"):
+        ids_of(["a"], path)
+    spec = json.loads((FOLDER / "gpt2.json").read_text())
+    spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": ""}
+    path.write_text(json.dumps(spec))
+    with pytest.raises(penstock.InvalidArgumentError, match=r'normalizer\.type: expected one of .*, found "Precompiled" \(.*tokenizer\.json\)'):
+        ids_of(["a"], path)
+    with open(path, "wb") as file:
+        file.truncate((256 << 20) + 1)
+    with pytest.raises(penstock.InvalidArgumentError, match=r"larger than the limit: 268435457 > 268435456 bytes"):
+        ids_of(["a"], path)
+
+
+def test_a_cursor_knows_the_file_by_what_it_holds(tmp_path):
+    here, there = tmp_path / "here.json", tmp_path / "elsewhere" / "there.json"
+    there.parent.mkdir()
+    shutil.copy(FOLDER / "gpt2.json", here)
+    shutil.copy(FOLDER / "gpt2.json", there)
+
+    def dataset(path):
+        texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in TEXTS], object)).shuffle(20, seed=3)
+        return texts.map(lambda text: penstock.functions.tokenize(text, str(path)))
+
+    iterator = iter(dataset(here))
+    for _ in range(10):
+        next(iterator)
+    state = iterator.state_dict()
+    rest = [row.tolist() for row in iterator]
+    again = iter(dataset(there))
+    again.load_state_dict(state)
+    assert [row.tolist() for row in again] == rest
+    # The same tokenizer with another merge.
+    spec = json.loads(there.read_text())
+    spec["model"]["merges"] = spec["model"]["merges"][:-1]
+    there.write_text(json.dumps(spec))
+    again = iter(dataset(there))
+    with pytest.raises(penstock.Error, match="work"):
+        again.load_state_dict(state)
+        next(again)

@@ -1,0 +1,65 @@
+"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N]`.
+
+Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. The tokenizers have 32,768 tokens.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import corpora
+from make_tokenizer_goldens import CL100K, O200K
+
+PROGRAM = corpora.ROOT / "build/release/bin/tokenize_documents"
+
+
+def ours(path, pattern, documents, special):
+    ids = corpora.FOLDER / "ids.bin"
+    subprocess.run([PROGRAM, path, pattern, documents, ids, "0", str(int(special))], check=True, stdout=subprocess.DEVNULL)
+    return corpora.read_ids(ids)
+
+
+def compare(name, texts, found, wanted):
+    documents = differing = tokens = 0
+    for text, a, b in zip(texts, found, wanted, strict=True):
+        documents += 1
+        tokens += len(b)
+        if a != b:
+            differing += 1
+            place = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+            if differing <= 3:
+                print(f"{name}: document {documents - 1} of {len(text)} characters differs at id {place}: {a[place:place + 5]}, expected {b[place:place + 5]}")
+    print(f"{name}: {documents} documents, {tokens} tokens, {differing} differ", flush=True)
+    return differing == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mb", type=int, default=100, help="megabytes of documents")
+    arguments = parser.parse_args()
+    from tokenizers import Tokenizer
+
+    paths, ranks = corpora.train()
+    same = 0
+    wrong = 0
+    for kind, texts in (("code points", [corpora.code_point_text(block) for block in range(0x110000 // 4096)]), ("documents", list(corpora.mixed(arguments.mb * 1_000_000)))):
+        documents = corpora.FOLDER / "documents.bin"
+        corpora.write_documents(documents, texts)
+        for name, path in paths.items():
+            tokenizer = Tokenizer.from_file(str(path))
+            for special in (True,) if kind == "documents" else (False,):
+                good = compare(f"{name}, {kind}", texts, ours(path, "", documents, special), (tokenizer.encode(text, add_special_tokens=special).ids for text in texts))
+                same, wrong = same + good, wrong + (not good)
+        for pattern_name, pattern in (("cl100k_base", CL100K), ("o200k_base", O200K)):
+            encoding = corpora.tiktoken_encoding(ranks, pattern)
+            good = compare(f"tiktoken {pattern_name}, {kind}", texts, ours(ranks, pattern_name, documents, False), (encoding.encode_ordinary(text) for text in texts))
+            same, wrong = same + good, wrong + (not good)
+    print(f"{same} passed, {wrong} failed")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

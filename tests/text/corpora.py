@@ -1,0 +1,149 @@
+"""Documents for tokenizers, of what is on this machine, and tokenizers of published sizes trained on them.
+
+Needs `tokenizers`; `./dev test text` and `./dev bench text` have it in build/text-venv. What is trained stays in build/text.
+"""
+
+import base64
+import glob
+import json
+import os
+import pathlib
+import random
+import struct
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build" / "text"
+sys.path.insert(0, str(ROOT / "tests" / "golden"))
+
+import make_tokenizer_goldens as goldens  # noqa: E402
+
+SIZE = 32_768
+FILES = ["/usr/share/doc/**/*", "/usr/lib/python3*/**/*.py", "/usr/share/common-licenses/*", "/usr/share/perl/**/*.p[lmo]*", "/usr/share/locale/*/LC_MESSAGES/*.mo",
+         "/usr/share/i18n/locales/*", "/usr/share/vim/**/*.txt", "/usr/include/**/*.h", str(ROOT / "docs/**/*.md"), str(ROOT / "server/**/*.cc")]
+
+
+def files(patterns=FILES):
+    found = sorted({path for pattern in patterns for path in glob.glob(pattern, recursive=True) if os.path.isfile(path) and not path.endswith((".gz", ".png", ".svg"))})
+    return [path for path in found if os.path.getsize(path) < 2_000_000]
+
+
+def mixed(size_bytes, seed=1):
+    """Documents in many scripts, code, and random bytes, until they have `size_bytes`; the same ones come again in other parts."""
+    draw = random.Random(seed)
+    paths = files()
+    total = 0
+    while total < size_bytes:
+        kind = draw.random()
+        if kind < 0.02:
+            text = draw.randbytes(draw.randint(0, 20_000)).decode(errors="replace")
+        elif kind < 0.04:
+            text = "".join(chr(draw.choice([c for c in (draw.randrange(0x3000), draw.randrange(0x110000)) if not 0xD800 <= c < 0xE000])) for _ in range(draw.randint(0, 3000)))
+        else:
+            data = pathlib.Path(draw.choice(paths)).read_bytes()
+            start = draw.randrange(max(len(data) - 100_000, 1))
+            text = data[start : start + 100_000].decode(errors="replace")
+        total += len(text.encode())
+        yield text
+
+
+def code_point_text(block):
+    """Each of 4,096 code points in more places than the goldens have it."""
+    points = [chr(c) for c in range(block * 4096, (block + 1) * 4096) if not 0xD800 <= c <= 0xDFFF]
+    return "".join(f"{x} a{x}b '{x} 1{x}2\n{x}\n A{x}B {x}{x} {x}'s{x}\u0001" for x in points)
+
+
+def english(size_bytes):
+    """Documents of ASCII prose."""
+    total = 0
+    while True:
+        for path in files(["/usr/share/doc/**/*", "/usr/share/common-licenses/*", "/usr/share/perl/**/*.pod", "/usr/share/vim/**/*.txt", str(ROOT / "docs/**/*.md")]):
+            data = pathlib.Path(path).read_bytes()
+            if not data.isascii() or len(data) < 500:
+                continue
+            yield data.decode()
+            total += len(data)
+            if total >= size_bytes:
+                return
+
+
+def write_documents(path, texts):
+    with open(path, "wb") as file:
+        for text in texts:
+            data = text.encode()
+            file.write(struct.pack("<I", len(data)) + data)
+
+
+def read_ids(path):
+    data = pathlib.Path(path).read_bytes()
+    at = 0
+    while at < len(data):
+        (count,) = struct.unpack_from("<I", data, at)
+        yield list(struct.unpack_from(f"<{count}I", data, at + 4))
+        at += 4 + 4 * count
+
+
+def ranks_of(spec):
+    """The tokens of a byte-level tokenizer.json in the order of its merges, as tiktoken has them."""
+    letters = {letter: byte for byte, letter in goldens.bytes_to_letters().items()}
+    special = {token["content"] for token in spec["added_tokens"]}
+    tokens = [token for token, _ in sorted(spec["model"]["vocab"].items(), key=lambda item: item[1]) if token not in special]
+    return {bytes(letters[letter] for letter in token): rank for rank, token in enumerate(tokens)}
+
+
+def train(names=("gpt2", "llama3", "qwen2", "bert", "unigram")):
+    """The paths of tokenizers of SIZE tokens, which are trained where they are missing, and of the file of ranks of the first."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    texts = None
+
+    def corpus():
+        nonlocal texts
+        texts = texts or list(mixed(12_000_000, seed=2))
+        return texts
+
+    def byte_level(pre, normalizer=None, **model):
+        tokenizer = Tokenizer(models.BPE(**model))
+        tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizer, pre, decoders.ByteLevel()
+        tokenizer.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=SIZE, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+                                                                    special_tokens=["<|endoftext|>"], show_progress=False))
+        return tokenizer
+
+    def bert():
+        tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+        tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+        tokenizer.train_from_iterator(corpus(), trainers.WordPieceTrainer(vocab_size=SIZE, special_tokens=["[UNK]", "[CLS]", "[SEP]"], show_progress=False))
+        tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+        return tokenizer
+
+    def unigram():
+        tokenizer = Tokenizer(models.Unigram())
+        tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+        tokenizer.train_from_iterator(corpus(), trainers.UnigramTrainer(vocab_size=SIZE, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False))
+        return tokenizer
+
+    makers = {
+        "gpt2": lambda: byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False)),
+        "llama3": lambda: byte_level(goldens.split(goldens.LLAMA3), ignore_merges=True),
+        "qwen2": lambda: byte_level(goldens.split(goldens.QWEN2), normalizers.NFC()),
+        "bert": bert, "unigram": unigram,
+    }  # fmt: skip
+    paths = {}
+    for name in names:
+        paths[name] = FOLDER / f"{name}.json"
+        if not paths[name].exists():
+            print(f"training {name}", file=sys.stderr, flush=True)
+            makers[name]().save(str(paths[name]), pretty=False)
+    ranks = FOLDER / "trained.tiktoken"
+    if not ranks.exists():
+        spec = json.loads(paths["gpt2"].read_text())
+        ranks.write_bytes(b"".join(base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks_of(spec).items()))
+    return paths, ranks
+
+
+def tiktoken_encoding(path, pattern):
+    import tiktoken
+
+    ranks = {base64.b64decode(line.split()[0]): int(line.split()[1]) for line in path.read_bytes().splitlines()}
+    return tiktoken.Encoding(path.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# Tokenizers beside the libraries. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
+#: ./dev test text [--mb N]
+#: ids of 100 MB of text and of every code point, equal to those of tokenizers and tiktoken, with vocabularies of 32,768 tokens that are trained once
+
+text_python_packages=(tokenizers==0.23.3 tiktoken==0.14.0)
+
+test_text() {
+  deps >&2
+  make_venv build/text-venv "${text_python_packages[@]}"
+  step "build tokenize_documents" build release tokenize_documents || return 0
+  if step "compare with the libraries" build/text-venv/bin/python tests/text/compare.py "$@"; then passed=$((passed + 1)); fi
+}
