@@ -20,6 +20,7 @@ void PlanFiles::SetRecordFiles(FileRange files, bool has_index) {
     FileEntry& entry = (*manifest_)[files.first + i];
     entry.is_one_element = false;
     entry.has_index = has_index;
+    entry.is_stream = !has_index;
   }
 }
 

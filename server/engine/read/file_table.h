@@ -35,6 +35,7 @@ struct FileEntry {
   bool has_index = false;       // by which its records are found
   FileVersion version;          // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
+  bool is_stream = false;       // whatever is wanted of it, it is read from its beginning on
 };
 
 class Errands;

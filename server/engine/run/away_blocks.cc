@@ -9,11 +9,11 @@ bool AwayBlock::RunBlock(const BatchProgram& program, absl::Span<const WorkNode*
                          uint32_t grain_rows, AwayTasks& away, StageClock& clock) {
   Step* const step = block->step;
   const uint32_t first = block->first_grain * grain_rows;
-  if (first >= step->info.rows) return true;
+  if (first >= step->rows) return true;
   block_runner_.set_clock(clock);
   return block_runner_.RunInParts(program, step, first,
-                                  std::min(block->grains * grain_rows, step->info.rows - first),
-                                  nodes, away, this);
+                                  std::min(block->grains * grain_rows, step->rows - first), nodes,
+                                  away, this);
 }
 
 bool AwayBlock::RunSection(absl::Span<const WorkNode* const> nodes, AwayTasks& away,

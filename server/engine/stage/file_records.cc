@@ -42,7 +42,10 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan);
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
-  for (FileEntry& entry : manifest) entry.has_index = !options.format.is_stream();
+  for (FileEntry& entry : manifest) {
+    entry.has_index = !options.format.is_stream();
+    entry.is_stream = !entry.has_index;
+  }
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
     return absl::InvalidArgumentError(
