@@ -21,10 +21,17 @@ void FindResolved(const WorkNode& node, std::vector<BatchProgram::Resolved>* fou
   for (const std::unique_ptr<WorkNode>& input : node.inputs) FindResolved(*input, found);
 }
 
+// Whether the shape of a batch's tensor is for all of its rows to say.
+bool RowsShareShape(const BatchTensor& tensor) {
+  if (!tensor.batched || tensor.kind == TensorKind::kRagged) return false;
+  return HasUnknownAxes(Shape(tensor.type.shape.begin() + 1, tensor.type.shape.end()));
+}
+
 }  // namespace
 
 absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
-                                                  absl::Span<const std::string> stage_names) {
+                                                  absl::Span<const std::string> stage_names,
+                                                  World world) {
   BatchProgram program;
   program.work_ = dataset.work.get();
   program.stage_names_ = stage_names;
@@ -33,6 +40,8 @@ absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
   program.form_ = dataset.batch;
   program.batched_ = dataset.batch_rows.has_value();
   program.batch_rows_ = dataset.batch_rows.value_or(1);
+  program.world_ = world;
+  program.most_rows_ = world.MostRows(program.batch_rows_);
   program.block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature));
   for (size_t i = 0; i < dataset.signature.size(); ++i) {
     if (absl::Status status = program.AddTensor(dataset, i); !status.ok()) {
@@ -40,9 +49,23 @@ absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
                           absl::StrCat("\"", dataset.signature[i].name, "\" ", status.message()));
     }
   }
+  program.computes_all_rows_ =
+      !world.is_alone() &&
+      std::any_of(program.tensors_.begin(), program.tensors_.end(), RowsShareShape);
   program.has_variable_ = std::any_of(program.tensors_.begin(), program.tensors_.end(),
                                       [](const BatchTensor& tensor) { return !tensor.fixed(); });
   return program;
+}
+
+BatchProgram::Rows BatchProgram::RowsOf(uint32_t rows) const {
+  if (!batched_ || form_.remainder != Remainder::kPad) {
+    const RowSpan shown = batched_ ? world_.RowsOf(rows) : RowSpan{0, rows};
+    return {shown, shown.count};
+  }
+  // Rows that are no elements have their places among those of all hosts.
+  const RowSpan places = world_.RowsOf(batch_rows_);
+  const uint32_t before = std::min(rows, places.first);
+  return {{before, std::min(rows - before, places.count)}, places.count};
 }
 
 absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
@@ -50,9 +73,9 @@ absl::Status BatchProgram::AddTensor(const Dataset& dataset, size_t index) {
   BatchTensor tensor{feature.name, feature.type, batched_};
   Feature seen = feature;
   if (batched_) {
-    const int64_t rows = batch_rows_;
-    tensor.type.shape.insert(tensor.type.shape.begin(), rows);
-    seen.type.shape.insert(seen.type.shape.begin(), form_.always_full() ? rows : kUnknownSize);
+    tensor.type.shape.insert(tensor.type.shape.begin(), most_rows_);
+    seen.type.shape.insert(seen.type.shape.begin(),
+                           form_.always_full() ? world_.RowsOf(batch_rows_).count : kUnknownSize);
   }
   const bool is_string = feature.type.dtype == DType::kString;
   const bool has_unknown = HasUnknownAxes(feature.type.shape);

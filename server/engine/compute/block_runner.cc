@@ -16,6 +16,19 @@ namespace {
 // A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
 constexpr uint64_t kCachedBatchBytes = 16 << 20;
 
+// The rows of a column from one on, of `axes` axes each.
+Column RowsFrom(const Column& column, size_t first, size_t axes) {
+  if (first == 0) return column;
+  Column rest = column;
+  if (rest.rows != nullptr) {
+    rest.rows += first;
+  } else {
+    rest.data += first * rest.row_bytes;
+  }
+  if (rest.dims != nullptr) rest.dims += first * axes;
+  return rest;
+}
+
 // Copies a column that was left elsewhere to where it belongs.
 void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
   if (from.data == to) return;
@@ -36,18 +49,20 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
   }
 }
 
-Columns BlockRunner::Places(const Step& step, uint32_t first) const {
+Columns BlockRunner::Places(const Step& step, uint32_t first, uint32_t rows) const {
   Columns places(program_->tensors().size());
+  // Of rows that are other hosts', some go nowhere.
+  if (first < step.shown.first || first + rows > step.shown.first + step.shown.count) return places;
   for (size_t i = 0; i < places.size(); ++i) {
     if (step.slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
-      places[i].data = step.slot.tensors[i] + first * program_->row_bytes()[i];
+      places[i].data = step.slot.tensors[i] + (first - step.shown.first) * program_->row_bytes()[i];
   }
   return places;
 }
 
 RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
-  Columns out = Places(*step, first);
+  Columns out = Places(*step, first, rows);
   const uint32_t width = program_->width();
   RowStatus status = evaluator_.Evaluate(
       program_->work(), {&step->records[size_t{first} * width], rows, width}, absl::MakeSpan(out));
@@ -63,14 +78,10 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
   for (size_t i = 0; i < columns.size(); ++i) {
     RowStatus status;
     const RowLayout& layout = program_->layouts()[i];
-    const size_t row_bytes = program_->row_bytes()[i];
     if (step->slot.tensors[i] == nullptr) {
       status = step->variable.Put(i, block_, first, rows, columns[i]);
-    } else if (layout.pads) {
-      status = PadRows(program_->tensors()[i].name, layout, columns[i], rows,
-                       step->slot.tensors[i] + first * row_bytes);
     } else {
-      CopyRows(columns[i], rows, row_bytes, step->slot.tensors[i] + first * row_bytes);
+      status = PutFixed(i, layout, *step, first, rows, columns[i]);
     }
     if (!status.ok() && (lowest.ok() || status.row < lowest.row)) lowest = std::move(status);
   }
@@ -79,6 +90,23 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
     failed_loading_ = false;
   }
   return lowest;
+}
+
+RowStatus BlockRunner::PutFixed(size_t tensor, const RowLayout& layout, const Step& step,
+                                uint32_t first, uint32_t rows, const Column& column) const {
+  const size_t row_bytes = program_->row_bytes()[tensor];
+  const uint32_t begin = std::max(first, step.shown.first);
+  const uint32_t end = std::min(first + rows, step.shown.first + step.shown.count);
+  if (begin >= end) return {};
+  const Column shown = RowsFrom(column, begin - first, layout.row.shape.size());
+  uint8_t* const to = step.slot.tensors[tensor] + (begin - step.shown.first) * row_bytes;
+  if (!layout.pads) {
+    CopyRows(shown, end - begin, row_bytes, to);
+    return {};
+  }
+  RowStatus status = PadRows(program_->tensors()[tensor].name, layout, shown, end - begin, to);
+  if (!status.ok()) status.row += static_cast<int>(begin - first);
+  return status;
 }
 
 RowStatus BlockRunner::LayVariable(Step* step, Arena* room) {
@@ -98,13 +126,21 @@ RowStatus BlockRunner::LayVariable(Step* step, Arena* room) {
   return {};
 }
 
+void BlockRunner::ShowRows(const BatchProgram& program, Step* step) {
+  step->rows = step->info.rows;
+  step->first_row = 0;
+  const BatchProgram::Rows rows = program.RowsOf(step->rows);
+  step->shown = rows.shown;
+  step->info.rows = rows.shown.count;
+  step->info.shape_rows = rows.shape_rows;
+  step->variable.Show(step->shown);
+}
+
 void BlockRunner::Complete(const BatchProgram& program, Step* step, Arena* room) {
   program_ = &program;
   if (!step->failure.ok()) return;
   const uint32_t rows = step->info.rows;
   const BatchForm& form = program_->form();
-  step->info.shape_rows =
-      program_->batched() && form.remainder == Remainder::kPad ? program_->batch_rows() : rows;
   for (size_t i = 0; i < program_->tensors().size() && step->info.shape_rows > rows; ++i) {
     if (step->slot.tensors[i] == nullptr) continue;
     const size_t row_bytes = program_->row_bytes()[i];
@@ -159,7 +195,7 @@ bool BlockRunner::RunInParts(const BatchProgram& program, Step* step, uint32_t f
   const bool are_last = !nodes.empty() && nodes.back() == &program.work();
   while (next_ < first + rows) {
     // What they make last goes to the batch at once.
-    const Columns places = are_last ? Places(*step, next_) : Columns();
+    const Columns places = are_last ? Places(*step, next_, first + rows - next_) : Columns();
     const uint32_t ready = rows_away_.Begin(
         evaluator_, nodes, {&step->records[size_t{next_} * width], first + rows - next_, width},
         away, task, places);
@@ -204,8 +240,9 @@ void BlockRunner::NoteFailure(Step* step, int row, const absl::Status& status, i
   step->failure = WithRowAddress(staged, *step, row);
   // A row that takes too much is named also where it comes of no file.
   if (absl::IsResourceExhausted(status) && step->failure == staged) {
-    step->failure = absl::Status(status.code(), absl::StrCat(staged.message(), " (row ", row,
-                                                             " of step ", step->info.step, ")"));
+    step->failure =
+        absl::Status(status.code(), absl::StrCat(staged.message(), " (row ", step->first_row + row,
+                                                 " of step ", step->info.step, ")"));
   }
   step->failed_row = row;
   step->failed_loading = loading;

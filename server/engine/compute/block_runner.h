@@ -23,6 +23,9 @@ class BlockRunner {
   BlockRunner(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
       : evaluator_(files, clock, sharing) {}
 
+  // Finds out which rows of a step whose records are there, `info.rows` in all, are to be seen: before any of them is filled.
+  static void ShowRows(const BatchProgram& program, Step* step);
+
   // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
   // address; the lowest of all blocks stays.
   void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
@@ -44,13 +47,17 @@ class BlockRunner {
   // Up to the first row that fails, which is noted in the step: false then.
   bool RunToFailure(Step* step, uint32_t first, uint32_t rows);
   // Columns of the batch's tensors: of those that the last op can write where the trainer reads, with that place for rows from `first` on.
-  Columns Places(const Step& step, uint32_t first) const;
+  Columns Places(const Step& step, uint32_t first, uint32_t rows) const;
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(Step* step, uint32_t first, uint32_t rows);
 
   // What an op left elsewhere goes to its place in the slot, or to the step's variable rows.
   RowStatus PutRows(Step* step, uint32_t first, uint32_t rows, absl::Span<const Column> columns);
+
+  // The same of one tensor that has its place in the slot, for those rows that are to be seen.
+  RowStatus PutFixed(size_t tensor, const RowLayout& layout, const Step& step, uint32_t first,
+                     uint32_t rows, const Column& column) const;
 
   RowStatus LayVariable(Step* step, Arena* room);
 

@@ -12,6 +12,7 @@
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/block_ends.h"
 #include "server/engine/tensor/variable_rows.h"
+#include "server/engine/tensor/world.h"
 
 namespace penstock {
 
@@ -20,7 +21,12 @@ namespace penstock {
 struct Step {
   StepInfo info;
   RecordList records;  // row r's are those from r * width on
-  Position position;   // behind this step
+  // Rows whose records are here, of which those of `shown` go to the slot: all of them, where no other host has any of this batch
+  // (World). `first_row` is the number of the first in the whole batch.
+  uint32_t rows = 0;
+  RowSpan shown;
+  uint32_t first_row = 0;
+  Position position;  // behind this step
   ClaimedSlot slot;
   VariableRows variable;
   BlockEnds ends;                        // of the grains that nobody has taken yet

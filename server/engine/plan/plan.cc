@@ -17,9 +17,9 @@ constexpr int64_t kMaxSlotBytes = int64_t{1} << 40;
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(BuiltPlan built) {
+absl::StatusOr<std::shared_ptr<const PlanImpl>> PlanImpl::Create(BuiltPlan built, World world) {
   std::shared_ptr<PlanImpl> plan(new PlanImpl(std::move(built)));
-  absl::Status status = plan->Finish();
+  absl::Status status = plan->Finish(world);
   if (!status.ok()) return status;
   return plan;
 }
@@ -34,15 +34,17 @@ WorkToShare PlanImpl::WorkOf(std::shared_ptr<const Plan> plan) {
           built.num_shareable()};
 }
 
-absl::Status PlanImpl::Finish() {
+absl::Status PlanImpl::Finish(World world) {
   const Dataset& dataset = built_.dataset;
-  absl::StatusOr<BatchProgram> program = BatchProgram::Create(dataset, built_.stages.names());
+  absl::StatusOr<BatchProgram> program =
+      BatchProgram::Create(dataset, built_.stages.names(), world);
   if (!program.ok()) {
     return absl::Status(program.status().code(),
                         absl::StrCat("stage ", built_.stages.names().back(),
                                      ": the pipeline's output ", program.status().message()));
   }
   program_ = *std::move(program);
+  if (absl::Status status = CheckWorld(); !status.ok()) return status;
   num_shareable_ = NumberShareable(*built_.dataset.work);
   const int64_t asked = built_.stages.spec().ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
@@ -51,6 +53,25 @@ absl::Status PlanImpl::Finish() {
   }
   if (program_.has_variable()) variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
   return absl::OkStatus();
+}
+
+absl::Status PlanImpl::CheckWorld() const {
+  const World world = program_.world();
+  if (world.is_alone()) return absl::OkStatus();
+  if (!program_.batched()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "world: ", world.hosts,
+        " hosts divide the rows of a batch, and what leaves the last stage (",
+        built_.stages.names().back(),
+        ") is no batch of rows: it is one element, or a function's result of a whole batch; put "
+        "batch, or unbatch and batch, behind it"));
+  }
+  if (program_.batch_rows() >= world.hosts) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("world: ", world.hosts,
+                                                 " hosts divide batches of ", program_.batch_rows(),
+                                                 " rows: some would have none; batch_size is that "
+                                                 "of all hosts together, so expected at least ",
+                                                 world.hosts));
 }
 
 namespace {
@@ -123,8 +144,37 @@ std::string PlanImpl::Explain() const {
   if (variable_bytes_ > 0)
     absl::StrAppend(&text, " and up to ", variable_bytes_, " of variable size");
   absl::StrAppend(&text, "\n");
+  absl::StrAppend(&text, ExplainWorld());
   for (const std::string& notice : built_.stages.notices())
     absl::StrAppend(&text, "note: ", notice, "\n");
+  return text;
+}
+
+std::string PlanImpl::ExplainWorld() const {
+  const World world = program_.world();
+  if (world.is_alone()) return "";
+  const RowSpan own = world.RowsOf(program_.batch_rows());
+  std::string text =
+      absl::StrCat("world: host ", world.host, " of ", world.hosts, ", rows ", own.first, " to ",
+                   own.first + own.count - 1, " of ", program_.batch_rows(), "\n");
+  if (program_.computes_all_rows()) {
+    absl::StrAppend(&text,
+                    "note: world: rows of a batch are as large as the largest of all hosts': each "
+                    "host computes all rows, and keeps its own\n");
+  }
+  if (DecidedByValues(order())) {
+    absl::StrAppend(&text,
+                    "note: world: values decide the order: each host computes all elements up to "
+                    "the last stage that decides\n");
+  }
+  const auto streams = std::count_if(manifest().begin(), manifest().end(),
+                                     [](const FileEntry& file) { return file.is_stream; });
+  if (streams > 0) {
+    absl::StrAppend(
+        &text, "note: world: ", streams,
+        " of its files have no index (compressed ones, and those of which shards are skipped): each host "
+        "reads and unpacks all of them\n");
+  }
   return text;
 }
 
@@ -162,10 +212,11 @@ std::string PlanImpl::DescribeCursor() const {
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
-                                                     FileSystem& files) {
+                                                     FileSystem& files, World world) {
+  if (absl::Status status = world.Check(); !status.ok()) return status;
   absl::StatusOr<BuiltPlan> built = PlanBuilder(spec, files).Build();
   if (!built.ok()) return built.status();
-  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built));
+  absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built), world);
   if (!plan.ok()) return plan.status();
   return std::shared_ptr<const Plan>(*std::move(plan));
 }

@@ -13,6 +13,7 @@
 #include "io/file/damage.h"
 #include "penstock/v1/pipeline.pb.h"
 #include "server/engine/tensor/batch_sink.h"
+#include "server/engine/tensor/world.h"
 
 namespace penstock {
 
@@ -32,8 +33,11 @@ class Plan {
   // The tensors of a full batch.
   virtual const std::vector<BatchTensor>& tensors() const = 0;
 
-  // Rows of a full batch; 1 without `batch`.
+  // Rows of a full batch, those of other hosts too; 1 without `batch`.
   virtual uint32_t batch_rows() const = 0;
+
+  // For which of how many hosts it makes the rows of each batch.
+  virtual World world() const = 0;
 
   // The structure of an element, as ring/layout.h writes it.
   virtual const std::string& structure() const = 0;
@@ -71,8 +75,8 @@ class Plan {
 
 // `files` must outlive the plan. Errors name the stage, what was expected, what was found, and the
 // nearest known name. Codes: InvalidArgument for the spec, NotFound for files, PermissionDenied,
-// ResourceExhausted.
+// ResourceExhausted; InvalidArgument, too, for a world whose hosts would have nothing of a full batch, or where a step is no batch.
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
-                                                     FileSystem& files);
+                                                     FileSystem& files, World world = {});
 
 }  // namespace penstock

@@ -20,6 +20,7 @@ void PlanFiles::SetRecordFiles(FileRange files, std::shared_ptr<const RecordForm
     FileEntry& entry = (*manifest_)[files.first + i];
     entry.is_one_element = false;
     entry.indexed = indexed;
+    entry.is_stream = indexed == nullptr;
   }
 }
 

@@ -14,12 +14,13 @@ namespace penstock {
 
 class PlanImpl final : public Plan {
  public:
-  static absl::StatusOr<std::shared_ptr<const PlanImpl>> Create(BuiltPlan built);
+  static absl::StatusOr<std::shared_ptr<const PlanImpl>> Create(BuiltPlan built, World world);
 
   const v1::PipelineSpec& spec() const override { return built_.stages.spec(); }
   const Signature& element() const override { return program_.element(); }
   const std::vector<BatchTensor>& tensors() const override { return program_.tensors(); }
   uint32_t batch_rows() const override { return program_.batch_rows(); }
+  World world() const override { return program_.world(); }
   const std::string& structure() const override { return built_.dataset.structure; }
   uint64_t slot_bytes() const override { return program_.fixed_bytes() + variable_bytes_; }
   uint64_t variable_bytes() const override { return variable_bytes_; }
@@ -59,7 +60,11 @@ class PlanImpl final : public Plan {
 
  private:
   explicit PlanImpl(BuiltPlan built) : built_(std::move(built)) {}
-  absl::Status Finish();
+  absl::Status Finish(World world);
+  // Whether the batches can be divided among hosts.
+  absl::Status CheckWorld() const;
+  // What the hosts of a world compute and read of each other's rows.
+  std::string ExplainWorld() const;
 
   BuiltPlan built_;
   mutable KnownIndices indices_;  // has its own lock

@@ -37,6 +37,7 @@ struct FileEntry {
   std::shared_ptr<const RecordFormat> indexed = nullptr;
   FileVersion version;          // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
+  bool is_stream = false;       // whatever is wanted of it, it is read from its beginning on
 };
 
 class Errands;

@@ -9,8 +9,8 @@ bool AwayBlock::RunBlock(const BatchProgram& program, absl::Span<const WorkNode*
                          uint32_t grain_rows, AwayTasks& away, StageClock& clock) {
   Step* const step = block->step;
   const uint32_t first = block->first_grain * grain_rows;
-  if (first >= step->info.rows) return true;
-  const uint32_t rows = std::min(block->grains * grain_rows, step->info.rows - first);
+  if (first >= step->rows) return true;
+  const uint32_t rows = std::min(block->grains * grain_rows, step->rows - first);
   if (!has_fetched_) {
     Resolve(program, first, rows);
     const uint32_t width = program.width();

@@ -55,7 +55,7 @@ class ExecutorImpl final : public SteppedExecutor {
         placement_(options.worker_nice, options.processors, options.not_bound),
         worker_gauges_(plan_->stage_names(), WorkerPlacement::MaxWorkers(options.workers)),
         steps_(options.start.step,
-               (plan_->batch_rows() + plan_->grain_rows() - 1) / plan_->grain_rows(),
+               (plan_->program().computed_rows() + plan_->grain_rows() - 1) / plan_->grain_rows(),
                options.at_limit, sink_, worker_gauges_),
         assembler_({*plan_, files_, store_, reads_, sections_, errands_, damage_,
                     kept_gauges_.data(), pack_gauges_.data(), stop_, steps_, work_},

@@ -136,6 +136,17 @@ Pulled Front::Assemble(Step* step) {
 
 absl::Status Front::status() const { return no_memory_.ok() ? last_->status() : no_memory_; }
 
+void Front::KeepRows(RowSpan rows, Step* step) {
+  RecordList& records = step->records;
+  const size_t begin = size_t{rows.first} * width_;
+  const size_t end = begin + size_t{rows.count} * width_;
+  const auto all = absl::MakeConstSpan(records);
+  context_.store.Release(all.subspan(end));
+  context_.store.Release(all.first(begin));
+  records.resize(end);
+  records.erase(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(begin));
+}
+
 void Front::Release(Step* step) {
   context_.store.Release(step->records);
   step->records.clear();

@@ -63,6 +63,8 @@ class Front {
 
   // The step's records are no longer needed.
   void Release(Step* step);
+  // Of a step that is complete: those of all rows but these.
+  void KeepRows(RowSpan rows, Step* step);
 
   // All ops give back the records that wait in them. REQUIRES: no read is under way, no call follows.
   void GiveBack() { last_->Restart(0); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "server/engine/compute/block_runner.h"
 #include "server/engine/run/executor.h"
 
 namespace penstock {
@@ -98,6 +99,16 @@ bool StepAssembler::Assemble() {
   return true;
 }
 
+void StepAssembler::TakeOwnRows() {
+  BlockRunner::ShowRows(plan_.program(), partial_);
+  if (partial_->shown.count == partial_->rows || plan_.program().computes_all_rows()) return;
+  front_.KeepRows(partial_->shown, partial_);
+  partial_->first_row = partial_->shown.first;
+  partial_->rows = partial_->shown.count;
+  partial_->shown.first = 0;
+  partial_->variable.Show(partial_->shown);
+}
+
 void StepAssembler::FinishStep() {
   absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
   if (!cursor.ok()) {
@@ -107,6 +118,7 @@ void StepAssembler::FinishStep() {
     return;
   }
   partial_->info.cursor = *std::move(cursor);
+  TakeOwnRows();
   last_position_ = partial_->position;
   steps_.Put(assembled_, std::exchange(partial_, nullptr));
   ++assembled_;

@@ -97,6 +97,8 @@ class StepAssembler {
   std::unique_lock<std::mutex> Lock() const;
   void BeginStep();
   bool Assemble();
+  // Of the step that was filled, what other hosts compute is given back.
+  void TakeOwnRows();
   // Hands over the step that was filled, with the cursor behind it.
   void FinishStep();
   // The pass limit is where the step that would be assembled next begins.

@@ -168,8 +168,8 @@ void Worker::Learn(uint64_t ticks_a_row) {
 uint32_t Worker::Fill(const BlockTask& task) {
   Step& step = *task.step;
   const uint32_t first = task.first_grain * site_.plan.grain_rows();
-  if (first >= step.info.rows) return 0;
-  const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.info.rows - first);
+  if (first >= step.rows) return 0;
+  const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.rows - first);
   runner_.Run(site_.plan.program(), &step, first, rows);
   return rows;
 }

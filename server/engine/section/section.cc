@@ -288,8 +288,9 @@ void SectionRunner::RunBatch(SectionTask* task) {
     task->charge.MakeRoom(task->elements, step.records.size());
     task->elements = step.records;
   }
-  for (uint32_t first = 0; first < step.info.rows; first += program.block_rows()) {
-    batches_.Run(program, &step, first, std::min(program.block_rows(), step.info.rows - first));
+  BlockRunner::ShowRows(program, &step);
+  for (uint32_t first = 0; first < step.rows; first += program.block_rows()) {
+    batches_.Run(program, &step, first, std::min(program.block_rows(), step.rows - first));
   }
   batches_.Complete(program, &step, &arena);
   if (!step.failure.ok()) {

@@ -43,7 +43,10 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan);
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
-  for (FileEntry& entry : manifest) entry.indexed = indexed;
+  for (FileEntry& entry : manifest) {
+    entry.indexed = indexed;
+    entry.is_stream = indexed == nullptr;
+  }
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
     return absl::InvalidArgumentError(

@@ -16,6 +16,7 @@
 #include "base/column.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
+#include "server/engine/tensor/world.h"
 
 namespace penstock {
 
@@ -33,19 +34,28 @@ class JoinedTensor {
 
   // For a step of at most as many tasks.
   virtual void Reset(size_t blocks) = 0;
+  // Behind Reset(): which of the step's rows are to be laid into the slot.
+  void Show(RowSpan rows) { shown_ = rows; }
 
-  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has already.
+  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has already. Of a row that is not shown only
+  // what the shape of the others may depend on.
   virtual RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) = 0;
 
   // Brings the blocks, of which the first `count` were put into, into the order of their rows.
   virtual void Order(size_t count) = 0;
 
-  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` rows and then others that are no elements,
+  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` shown rows and then others that are no elements,
   // `shape_rows` in all.
   virtual RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) = 0;
 
   // REQUIRES: Measure(), and as much room as it said.
   virtual void Write(const std::array<uint8_t*, kParts>& parts) const = 0;
+
+ protected:
+  bool IsShown(uint32_t first, uint32_t row) const { return shown_.Has(uint64_t{first} + row); }
+
+ private:
+  RowSpan shown_{0, UINT32_MAX};
 };
 
 // As JoinedTensor::Order(), of what have their step's row at which they begin as `first`. What no step needs any more is given back.

@@ -18,6 +18,7 @@ RowStatus PackedRaggedTensor::Put(size_t block_index, uint32_t first, uint32_t r
   Block& block = blocks_[block_index];
   if (!block.first) block.first = first;
   for (uint32_t row = 0; row < rows; ++row) {
+    if (!IsShown(first, row)) continue;
     const RaggedRow ragged = ReadRaggedRow(layout_.row, {column.row(row), column.row_size(row)});
     size_t axis = 0;
     if (tensor_.batched)

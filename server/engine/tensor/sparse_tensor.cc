@@ -15,6 +15,7 @@ void SparseTensor::Reset(size_t blocks) {
     block.counts.clear();
     block.indices.clear();
     block.dims.clear();
+    block.hidden_dims.clear();
   }
 }
 
@@ -26,6 +27,10 @@ RowStatus SparseTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
     const RowBytes bytes{column.row(row), column.row_size(row)};
     if (layout_.row.packed()) {
       const SparseRow sparse = ReadSparseRow(layout_.row, bytes);
+      if (!IsShown(first, row)) {
+        block.hidden_dims.insert(block.hidden_dims.end(), sparse.sizes.begin(), sparse.sizes.end());
+        continue;
+      }
       block.counts.push_back(sparse.values.count);
       block.dims.insert(block.dims.end(), sparse.sizes.begin(), sparse.sizes.end());
       block.indices.insert(block.indices.end(), sparse.indices.begin(), sparse.indices.end());
@@ -47,6 +52,10 @@ RowStatus SparseTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
       }
       count *= static_cast<uint64_t>(dims[axis]);  // of values that lie in memory
     }
+    if (!IsShown(first, row)) {
+      block.hidden_dims.insert(block.hidden_dims.end(), dims.begin(), dims.end());
+      continue;
+    }
     block.counts.push_back(count);
     block.dims.insert(block.dims.end(), dims.begin(), dims.end());
     block.values.Append(ReadDenseRow(layout_.row.dtype, count, bytes));
@@ -63,8 +72,10 @@ RowStatus SparseTensor::Measure(uint32_t, uint32_t shape_rows, PartBytes* bytes)
     if (layout_.shape[axis] >= 0) continue;
     shape_[axis] = 0;
     for (const Block& block : blocks_) {
-      for (size_t i = axis; i < block.dims.size(); i += axes())
-        shape_[axis] = std::max(shape_[axis], block.dims[i]);
+      for (const std::vector<int64_t>* const dims : {&block.dims, &block.hidden_dims}) {
+        for (size_t i = axis; i < dims->size(); i += axes())
+          shape_[axis] = std::max(shape_[axis], (*dims)[i]);
+      }
     }
   }
   uint64_t count = 0, value_bytes = 0;

@@ -35,9 +35,10 @@ class SparseTensor final : public JoinedTensor {
   struct Block {
     std::optional<uint32_t> first;  // of its rows, in the step
     RowValues values;
-    std::vector<uint64_t> counts;  // of each row's values
-    std::vector<int64_t> indices;  // of packed rows
-    std::vector<int64_t> dims;     // the shape of each row, as a dense one
+    std::vector<uint64_t> counts;      // of each row's values
+    std::vector<int64_t> indices;      // of packed rows
+    std::vector<int64_t> dims;         // the shape of each row, as a dense one
+    std::vector<int64_t> hidden_dims;  // the same of rows that are not shown
   };
 
   bool is_string() const { return layout_.row.dtype == DType::kString; }

@@ -30,6 +30,11 @@ void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const
     }
   }
   for (const auto& tensor : tensors_) tensor->Reset(blocks);
+  Show({0, UINT32_MAX});
+}
+
+void VariableRows::Show(RowSpan rows) {
+  for (const auto& tensor : tensors_) tensor->Show(rows);
 }
 
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,

@@ -17,6 +17,7 @@
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"
+#include "server/engine/tensor/world.h"
 
 namespace penstock {
 
@@ -25,6 +26,10 @@ class VariableRows {
   // For tensors of which those that are not fixed count, and at most `blocks` tasks. What the spans show must outlive it.
   void Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
              uint32_t blocks);
+
+  // Only these of the step's rows are laid; the others have their say in the shape of what is. All of them, where nobody calls it behind
+  // Reset().
+  void Show(RowSpan rows);
 
   // The number of the next task's block.
   uint32_t TakeBlock() { return blocks_taken_.fetch_add(1, std::memory_order_relaxed); }

@@ -60,6 +60,10 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
         if (!status.ok()) return {std::move(status), static_cast<int>(row)};
       }
       block.dims.insert(block.dims.end(), shape.begin(), shape.end());
+      if (!IsShown(first, row)) {
+        ++block.rows;
+        continue;
+      }
       if (is_string()) {
         const size_t count = Elements(shape.data(), shape.size());
         const size_t before = block.sizes.size();
@@ -68,6 +72,9 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
         bytes += count * sizeof(uint32_t);
         size -= count * sizeof(uint32_t);
       }
+    } else if (!IsShown(first, row)) {
+      ++block.rows;
+      continue;
     } else if (is_string()) {
       block.sizes.push_back(static_cast<uint32_t>(size));
     }
@@ -82,6 +89,10 @@ void VariableTensor::VisitRows(const Visit& visit) const {
   for (const Block& block : blocks_) {
     Row row{block.bytes.data(), block.sizes.data(), block.dims.data(), 0};
     for (uint32_t i = 0; i < block.rows; ++i) {
+      if (!IsShown(*block.first, i)) {
+        row.dims += axes();
+        continue;
+      }
       row.elements = Elements(row.dims, axes());
       size_t bytes = row.elements * DTypeSize(layout_.row.dtype);
       if (is_string()) {
@@ -216,7 +227,7 @@ void VariableTensor::WriteStrings(uint8_t* offset_bytes, uint8_t* values) const 
     for (const Block& block : blocks_) {
       std::memcpy(values + offset, block.bytes.data(), block.bytes.size());
       for (const uint32_t size : block.sizes) *offsets++ = offset += size;
-      rows += block.rows;
+      for (uint32_t i = 0; i < block.rows; ++i) rows += IsShown(*block.first, i) ? 1 : 0;
     }
     if (!is_ragged()) std::fill_n(offsets, (shape_rows_ - rows) * row_elements, offset);
     return;

@@ -35,7 +35,7 @@ class VariableTensor final : public JoinedTensor {
   void Write(const std::array<uint8_t*, kParts>& parts) const override;
 
  private:
-  // The rows of one task.
+  // The rows of one task; `bytes` and `sizes` of those that are shown.
   struct Block {
     std::optional<uint32_t> first;  // of its rows, in the step
     uint32_t rows = 0;
