@@ -3,8 +3,10 @@
     make_corpus.py
 """
 
+import base64
 import gzip
 import io
+import json
 import pathlib
 import struct
 import sys
@@ -146,6 +148,29 @@ def record_frame():
     yield "too_long", records[0] + framed(b"short", length=1 << 40) + records[1]
 
 
+def tokenizers():
+    """As tokenizer_fuzz.cc reads them: a tokenizer's file, a zero byte, a text."""
+    text = b"\0Hello  w\xc3\xb6rld's \xe4\xbd\xa0\xe5\xa5\xbd 12\n\n <x> \xff" + b"ab" * 60
+
+    def file(model, **more):
+        return json.dumps({"version": "1.0", **more, "model": model}, ensure_ascii=False).encode() + text
+
+    letters = {chr(c): i for i, c in enumerate([*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x144)])}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False}
+    pairs = {"type": "BPE", "vocab": {**letters, "ab": 300, "aba": 301, "abab": 302}, "merges": ["a b", ["ab", "ab"], "ab a"]}
+    yield "byte_level", file(pairs, pre_tokenizer=byte_level, decoder=byte_level)
+    cut = {"type": "Split", "pattern": {"Regex": r"\p{L}+(?!x)"}, "behavior": "MergedWithNext"}
+    yield "split", file(pairs, normalizer={"type": "NFKC"}, pre_tokenizer={"type": "Sequence", "pretokenizers": [cut, byte_level]})
+    yield "word_piece", file({"type": "WordPiece", "vocab": {"[UNK]": 0, "hello": 1, "##s": 2, "w": 3}}, normalizer={"type": "BertNormalizer"},
+                             pre_tokenizer={"type": "BertPreTokenizer"}, decoder={"type": "WordPiece"},
+                             post_processor={"type": "BertProcessing", "sep": ["s", 2], "cls": ["c", 1]}, truncation={"max_length": 5})
+    yield "unigram", file({"type": "Unigram", "unk_id": 0, "byte_fallback": True, "vocab": [["<unk>", 0], ["\u2581", -1.5], ["ab", -2], ["a", -3], ["<0x31>", -4]]},
+                          pre_tokenizer={"type": "Metaspace", "prepend_scheme": "first"}, decoder={"type": "Metaspace"})
+    yield "added", file({"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]"}, pre_tokenizer={"type": "Whitespace"},
+                        added_tokens=[{"id": 5, "content": "<x>", "lstrip": True, "rstrip": True, "special": True}, {"id": 6, "content": "w", "single_word": True}])
+    yield "ranks", b"".join(base64.b64encode(bytes([b])) + b" %d\n" % b for b in range(256)) + b"YWI= 256\nYWJhYg== 257\n" + text
+
+
 def release_page():
     """As release_page_fuzz.cc reads them: the kind of the hostile one, then acts of three bytes."""
     make, take, release, deal, tick, look = (bytes([128 + act, 0, 8]) for act in (0, 3, 4, 5, 6, 7))
@@ -178,8 +203,9 @@ def tar():
 
 
 def main():
-    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents, "npz": npz, "png": png,
-                        "record_frame": record_frame, "release_page": release_page, "tar": tar}.items():
+    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
+                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "tar": tar,
+                        "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds():

@@ -12,6 +12,7 @@ FAMILIES = {
     "math": "Mathematics",
     "array": "Arrays",
     "string": "Strings",
+    "text": "Text for language models",
     "format": "Formats",
     "language": "Of the language itself",
 }
