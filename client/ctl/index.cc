@@ -8,6 +8,7 @@
 
 #include "client/ctl/match_files.h"
 #include "client/ctl/progress_bar.h"
+#include "io/record/named_access.h"
 #include "io/record/record_index.h"
 
 namespace penstock::ctl {
@@ -16,17 +17,18 @@ namespace {
 struct IndexCommandOptions {
   std::vector<std::string> files;
   std::string cache_dir;
+  std::string format = "tfrecord";
   bool verify = false;
   bool skip_damage = false;
 };
 
 // Prints a file's line. False when it has no index now.
-bool IndexFile(const std::string& path, IndexStore& store, const IndexOptions& options,
-               ProgressBar& progress, uint64_t* records) {
+bool IndexFile(const std::string& path, const RecordAccess& access, IndexStore& store,
+               const IndexOptions& options, ProgressBar& progress, uint64_t* records) {
   IndexReport report;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index = absl::UnknownError("not opened");
   if (auto file = LocalFileSystem().Open(path); file.ok()) {
-    index = LoadOrBuildIndex(*file, store, options, &report);
+    index = LoadOrBuildIndex(*file, access, store, options, &report);
   } else {
     index = file.status();
   }
@@ -52,6 +54,12 @@ bool IndexFile(const std::string& path, IndexStore& store, const IndexOptions& o
 }
 
 int Index(const IndexCommandOptions& command) {
+  const RecordAccess* const access = AccessNamed(command.format);
+  if (access == nullptr) {
+    std::fprintf(stderr, "penstock index: --format: expected one of %s, found \"%s\"\n",
+                 NamesOfAccesses().c_str(), command.format.c_str());
+    return 2;
+  }
   std::vector<std::string> others;
   auto paths = MatchFiles(command.files, &others);
   if (!paths.ok()) {
@@ -76,7 +84,7 @@ int Index(const IndexCommandOptions& command) {
         .on_damage = command.skip_damage ? OnDamage::kSkipRecord : OnDamage::kFail,
         .progress = [&](uint64_t done) { progress.Show(bytes_before + done, path); },
     };
-    if (!IndexFile(path, store, options, progress, &records)) all = false;
+    if (!IndexFile(path, *access, store, options, progress, &records)) all = false;
     std::error_code ignored;
     bytes_before += std::filesystem::file_size(path, ignored);
   }
@@ -90,11 +98,13 @@ int Index(const IndexCommandOptions& command) {
 void AddIndex(Command root) {
   auto options = std::make_shared<IndexCommandOptions>();
   Command command = root.AddCommand(
-      "index", "Build the indices of TFRecord files: .FILE.penstock-index, beside each");
+      "index", "Build the indices of files of records: .FILE.penstock-index, beside each");
   command.Add("files", &options->files, "Paths or globs").Required();
   command.Add("--cache-dir", &options->cache_dir,
               "Folder for the indices if the data's folder cannot be written");
-  command.AddFlag("--verify", &options->verify, "Check the data's checksums too");
+  command.Add("--format", &options->format,
+              "What the records are: tfrecord (the default), or text_line for lines");
+  command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");
   command.AddFlag("--skip-damage", &options->skip_damage,
                   "Leave damaged records out and list them in the index (implies --verify)");
   command.Runs([options] { return Index(*options); });

@@ -6,6 +6,7 @@
 
 #include "base/cache_folder.h"
 #include "client/ctl/progress_bar.h"
+#include "io/record/named_access.h"
 #include "io/record/record_index.h"
 
 namespace penstock::ctl {
@@ -26,13 +27,16 @@ void BuildNeededIndices(const v1::ValidatePipelineResponse& validated) {
   uint64_t bytes_before = 0;
   FolderIndexStore store(LocalFileSystem(), CacheFolder("index"));
   for (const v1::IndexedFile& needed : validated.index_file()) {
+    // Of the others the daemon makes their indices.
+    const RecordAccess* const access = AccessNamed(needed.format());
+    if (access == nullptr) continue;
     IndexOptions options;
     options.on_damage = needed.skip_damage() ? OnDamage::kSkipRecord : OnDamage::kFail;
     options.progress = [&](uint64_t done) {
       progress.Show(bytes_before + done, "indexing " + needed.path());
     };
     if (auto file = LocalFileSystem().Open(needed.path()); file.ok())
-      LoadOrBuildIndex(*file, store, options).status().IgnoreError();
+      LoadOrBuildIndex(*file, *access, store, options).status().IgnoreError();
     bytes_before += SizeOf(needed.path());
   }
   progress.Clear();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/record/record_access.h"
 #include "io/record/record_stream.h"
 
 namespace penstock {
@@ -136,9 +137,10 @@ class CsvStream final : public RecordStream {
   const CsvRecordOptions options_;
 };
 
-class CsvRecords final : public RecordFormat {
+class CsvRecords final : public RecordFormat, public RecordAccess {
  public:
   explicit CsvRecords(const CsvRecordOptions& options) : options_(options) {}
+  const RecordAccess* access() const override { return this; }
   std::string ContentKey() const override {
     return absl::StrCat("csv ", static_cast<int>(options_.field_delim), " ", options_.uses_quotes,
                         " ", options_.skips_header);
@@ -147,8 +149,28 @@ class CsvRecords final : public RecordFormat {
     return std::make_unique<CsvStream>(std::move(source), options_);
   }
 
+  std::string IndexKey() const override { return ContentKey(); }
+  const RecordShape& shape() const override { return shape_; }
+  absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
+                                    const IndexOptions& options) const override {
+    return ScanByStream(*this, shape_.offset_shift, file, options);
+  }
+  bool Open(uint8_t* bytes, uint64_t* length, bool at_end) const override {
+    const uint64_t size = *length;
+    if (size == 0) return false;
+    const bool ends = bytes[size - 1] == '\n' || bytes[size - 1] == '\r';
+    if (!ends) return at_end;
+    *length -= size > 1 && bytes[size - 1] == '\n' && bytes[size - 2] == '\r' ? 2 : 1;
+    return true;
+  }
+  uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
+                     uint64_t offset) const override {
+    return OrdinalByStream(*this, file, offset);
+  }
+
  private:
   const CsvRecordOptions options_;
+  const RecordShape shape_ = {};
 };
 
 }  // namespace

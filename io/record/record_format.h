@@ -12,6 +12,7 @@
 
 namespace penstock {
 
+class RecordAccess;
 class RecordStream;
 struct RecordSource;
 
@@ -22,9 +23,9 @@ class RecordFormat {
   // Formats of one key make the same records of the same plain bytes, whatever is done about damage.
   virtual std::string ContentKey() const = 0;
 
-  // Whether a plain file has an index (record_index.h), by which records are found, and read in any order (tfrecord_reader.h). Other files
-  // are read from the beginning on: a cursor is reached by reading again.
-  virtual bool has_index() const { return false; }
+  // How the records of a plain file are found in any order, by an index (record_access.h); as long-lived as the format. Null: there is no way,
+  // as with compressed files: they are read from the beginning on, and a cursor is reached by reading again.
+  virtual const RecordAccess* access() const { return nullptr; }
 
   // Whether a record's own checksums notice bytes of something else. A plain file of a format without them that begins as gzip or zstd do
   // is refused.

@@ -5,10 +5,8 @@
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
-namespace {
 
-// Records without checksums would not notice compressed bytes.
-absl::Status CheckPlain(RandomAccessFile& file) {
+absl::Status CheckIsPlain(RandomAccessFile& file) {
   uint8_t bytes[12];
   absl::StatusOr<size_t> count = file.ReadAt(0, absl::MakeSpan(bytes));
   if (!count.ok()) return count.status();
@@ -19,15 +17,13 @@ absl::Status CheckPlain(RandomAccessFile& file) {
                                           ", offset 0)"));
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<RecordStream>> RecordStream::Open(
     std::shared_ptr<RandomAccessFile> file, Compression compression,
     const RecordStreamOptions& options) {
   const RecordFormat& format = *options.format;
   if (absl::Status status = format.Check(); !status.ok()) return status;
   if (compression == Compression::kNone && !format.has_checksums()) {
-    if (absl::Status status = CheckPlain(*file); !status.ok()) return status;
+    if (absl::Status status = CheckIsPlain(*file); !status.ok()) return status;
   }
   const uint64_t plain_end = compression == Compression::kNone ? file->size() : ~uint64_t{0};
   absl::StatusOr<std::unique_ptr<ByteStream>> bytes = OpenStream(std::move(file), compression);

@@ -1,5 +1,5 @@
-// The records of a stream of plain bytes, in order: of compressed files, and of formats without an index whether compressed or not.
-// (Plain TFRecords are read out of order by ReadChunk.)
+// The records of a stream of plain bytes, in order: of compressed files, and of plain ones but TFRecords, which ReadChunk reads. A stream of a plain
+// file may begin at any record that an index knows (start_offset).
 //
 // Threads:  one thread.
 // Owns:     the stream and the memory in which a chunk's records lie, up to the next Next().
@@ -43,6 +43,9 @@ struct RecordSource {
   uint64_t start_ordinal = 0;
 };
 
+// Records without checksums would not notice compressed bytes: DataLoss where a file that is declared to be plain begins as gzip or zstd do.
+absl::Status CheckIsPlain(RandomAccessFile& file);
+
 // A format derives one, which finds the records.
 class RecordStream {
  public:
@@ -54,7 +57,8 @@ class RecordStream {
   virtual ~RecordStream() = default;
 
   // The next records. The chunk's error has its address (file, record, offsets); it is sticky. The
-  // last chunk says end_of_file and may be empty; so may one with damage. No record is ever late.
+  // last chunk says end_of_file and may be empty; so may one with damage. A record is late only in a plain file of a format that finds long ones
+  // without reading them (tar).
   void Next(RecordChunk* chunk);
 
   // The ordinal of the next chunk's first record: skipped ones are not counted.

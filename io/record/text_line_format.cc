@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/record/line_access.h"
 #include "io/record/record_stream.h"
 
 namespace penstock {
@@ -31,7 +32,7 @@ class TextLineStream final : public RecordStream {
       // More bytes move the window, which the lines before must not see.
       if (taken() > 0) return;
       searched = end - begin;
-      if (searched > kMaxRecordBytes + 1) return DropLongLine(chunk);
+      if (searched > kMaxRecordBytes) return DropLongLine(chunk);
       const absl::Status status = window().Ensure(searched + 1);
       if (!status.ok()) return EndOfStream(chunk, window().offset(), status);
       if (window().size() > searched) continue;
@@ -49,15 +50,15 @@ class TextLineStream final : public RecordStream {
   // The line of [begin, end) is the next one. False when it is too long, and the chunk ends.
   bool TakeLine(RecordChunk* chunk, const uint8_t* begin, const uint8_t* end) {
     uint64_t length = end - begin;
+    if (length > kMaxRecordBytes) {
+      if (taken() == 0) DropLongLine(chunk);
+      return false;
+    }
     if (end > begin && end[-1] == '\r') --length;
     if (std::memchr(begin, '\r', length) != nullptr) {
       // They may be anywhere: what is left moves together, in the window's own memory.
       uint8_t* const line = const_cast<uint8_t*>(begin);
       length = std::remove(line, line + length, uint8_t{'\r'}) - line;
-    }
-    if (length > kMaxRecordBytes) {
-      if (taken() == 0) DropLongLine(chunk);
-      return false;
     }
     chunk->records.push_back({window().offset() + taken(), static_cast<uint32_t>(length), false});
     Take(std::min<size_t>(end - window().data() + 1, window().size()) - taken());
@@ -67,9 +68,7 @@ class TextLineStream final : public RecordStream {
   void DropLongLine(RecordChunk* chunk) {
     const uint64_t offset = window().offset();
     if (!skips_damage()) {
-      return Fail(chunk, offset, DamageReason::kTooLong,
-                  absl::DataLossError(absl::StrCat("line longer than limit: more than ",
-                                                   kMaxRecordBytes, " bytes")));
+      return Fail(chunk, offset, DamageReason::kTooLong, absl::DataLossError(LongLineMessage()));
     }
     while (true) {
       const void* line_end =
@@ -90,12 +89,17 @@ class TextLineStream final : public RecordStream {
 class TextLines final : public RecordFormat {
  public:
   std::string ContentKey() const override { return "text_line"; }
+  const RecordAccess* access() const override { return &LineAccess(); }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {
     return std::make_unique<TextLineStream>(std::move(source));
   }
 };
 
 }  // namespace
+
+std::string LongLineMessage() {
+  return absl::StrCat("line longer than limit: more than ", kMaxRecordBytes, " bytes");
+}
 
 std::shared_ptr<const RecordFormat> TextLineFormat() { return std::make_shared<TextLines>(); }
 

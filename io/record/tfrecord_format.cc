@@ -4,6 +4,7 @@
 #include "io/record/record_format.h"
 #include "io/record/record_stream.h"
 #include "io/record/resynchronise.h"
+#include "io/record/tfrecord_access.h"
 #include "io/record/tfrecord_frame.h"
 
 namespace penstock {
@@ -86,7 +87,7 @@ class TfrecordStream final : public RecordStream {
 class Tfrecords final : public RecordFormat {
  public:
   std::string ContentKey() const override { return "tfrecord"; }
-  bool has_index() const override { return true; }
+  const RecordAccess* access() const override { return &TfrecordAccess(); }
   bool has_checksums() const override { return true; }
   uint32_t header_bytes() const override { return kRecordHeaderBytes; }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {

@@ -326,10 +326,9 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
   }
   if (!plan.indexed()) {
     return absl::InvalidArgumentError(
-        "global: expected to stand directly after a tfrecord of uncompressed files, whose index "
-        "it "
-        "permutes, or after load; for other sources give a buffer_size, recompress (penstock "
-        "write) or move it");
+        "global: expected to stand directly after a source of records in uncompressed files, whose "
+        "index it permutes, or after load; for other sources give a buffer_size, recompress "
+        "(penstock write) or move it");
   }
   const IndexedFiles indexed = *plan.indexed();
   if (indexed.permuted != nullptr) {
@@ -338,8 +337,8 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
   }
   plan.NeedIndex(indexed);
   auto records = std::make_shared<GlobalRecords>(indexed, reach, key);
-  plan.SetSource(GlobalLoader(records), indexed.files,
-                 GlobalOrder(records, plan.stage(), plan.stage_index(), reshuffle));
+  plan.ReorderSource(GlobalLoader(records),
+                     GlobalOrder(records, plan.stage(), plan.stage_index(), reshuffle));
   return absl::OkStatus();
 }
 

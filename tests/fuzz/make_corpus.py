@@ -60,7 +60,7 @@ def examples():
 
 
 def index_file():
-    """As io/record/record_index.h draws it."""
+    """As io/record/index_file.h draws it."""
 
     def index(offsets, damages=(), data_bytes=1000, version=2):
         head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", version, 1, data_bytes, 0, 0, 0, 0, len(offsets), len(damages))
@@ -74,6 +74,17 @@ def index_file():
     yield "none", index([], data_bytes=0)
     yield "overlap", index([0, 10, 990])
     yield "version_1", index([0, 500], [(100, 400, 1), (900, 100, 2)], version=1)
+
+    def packed(lines, num_records, wide=(), damages=(), data_bytes=1000):
+        head = struct.pack("<8sIIQqQIIQQ", b"PENSTIX\n", 3, 1, data_bytes, 0, 0, 0, 0, num_records, len(damages))
+        head += struct.pack("<QqQQQQ16x", 0, 0, 0, 0, data_bytes, len(wide))
+        body = head + b"".join(struct.pack("<Q28H", base, *distances) for base, distances in lines)
+        body += struct.pack(f"<{len(wide)}Q", *wide) + b"".join(struct.pack("<QQQ", *damage) for damage in damages)
+        return body + struct.pack("<I", crc32c(body))
+
+    near = [20 * i for i in range(28)]
+    yield "lines", packed([(0, near), (600, near)], 40, damages=[(900, 100, 2)])
+    yield "wide", packed([(0, near), (1 << 63, [0] * 28)], 31, wide=[600, 800, 70000], data_bytes=100000)
 
 
 def jpeg():

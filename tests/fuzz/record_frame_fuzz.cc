@@ -11,6 +11,7 @@
 #include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
+#include "io/record/tfrecord_access.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/mapped_records.h"
 #include "server/engine/read/record_store.h"
@@ -120,7 +121,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (failed.error != absl::StatusCode::kOk && failed.error_offset != skipped.damage[0].offset)
     std::abort();
   NoIndexStore store;
-  const auto index = LoadOrBuildIndex(file, store, {.on_damage = OnDamage::kSkipRecord});
+  const auto index =
+      LoadOrBuildIndex(file, TfrecordAccess(), store, {.on_damage = OnDamage::kSkipRecord});
   if (!index.ok() || (*index)->size() != skipped.places.size() / 2) std::abort();
   for (uint64_t i = 0; i < (*index)->size(); ++i) {
     if ((*index)->offset(i) != skipped.places[2 * i]) std::abort();

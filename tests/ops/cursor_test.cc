@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "io/record/record_index.h"
+#include "io/record/tfrecord_access.h"
 #include "tests/ops/contract_files.h"
 #include "tests/support/arrays.h"
 #include "tests/support/catch.h"
@@ -354,7 +355,7 @@ TEST_CASE("A cursor of files with another number of records is refused, where bo
   const auto index = [&] {
     const auto file = LocalFileSystem().Open(folder / "a");
     FolderIndexStore store(LocalFileSystem(), "");
-    REQUIRE(LoadOrBuildIndex(*file, store, {}).ok());
+    REQUIRE(LoadOrBuildIndex(*file, TfrecordAccess(), store, {}).ok());
   };
   write(false);
   const std::string without = CursorOf(spec, 1);

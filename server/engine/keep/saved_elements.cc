@@ -206,7 +206,7 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   const SavedOrder order{*elements, std::move(chosen), files.first};
   plan.SetSource(std::make_unique<SavedLoader>(*elements), files, MakeSavedOrder(order));
   plan.SetStructure((*elements)->schema().structure);
-  plan.SetIndexed({files, OnDamage::kFail, [order](uint64_t key, bool reshuffle) {
+  plan.SetIndexed({files, nullptr, false, OnDamage::kFail, [order](uint64_t key, bool reshuffle) {
                      SavedOrder permuted = order;
                      permuted.key = key;
                      permuted.reshuffle = reshuffle;

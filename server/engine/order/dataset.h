@@ -111,6 +111,9 @@ struct WorkNode {
 // Files whose records are found by their ordinals.
 struct IndexedFiles {
   FileRange files;
+  std::shared_ptr<const RecordFormat> format =
+      nullptr;              // with an access(); null where `permuted` is set
+  bool gives_path = false;  // as ReadFormat::gives_path
   OnDamage on_damage = OnDamage::kFail;
   // Set where the source needs no index: its order as a permutation by this key, another one in each epoch or not.
   std::function<OrderFactory(uint64_t key, bool reshuffle)> permuted = nullptr;

@@ -5,15 +5,16 @@
 namespace penstock {
 
 FileStream::FileStream(FrontContext& context, const ReadFormat& format, uint32_t file,
-                       uint64_t offset, uint64_t first_bytes)
+                       FileStart start, uint64_t first_bytes)
     : context_(context) {
   for (ReadRequest& request : requests_) {
     request.files = &context.files;
     request.file = file;
     request.format = &format;
     request.stream = &stream_;
+    request.ordinal = start.ordinal;
   }
-  at_hand().next_offset = offset;
+  at_hand().next_offset = start.offset;
   Request(first_bytes);
 }
 

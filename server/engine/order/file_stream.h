@@ -14,10 +14,16 @@
 
 namespace penstock {
 
+// Where a file's reading begins: at its beginning, or at a record that an index knows.
+struct FileStart {
+  uint64_t offset = 0;
+  uint64_t ordinal = 0;
+};
+
 class FileStream {
  public:
-  // Begins at `offset`: 0, or that of a record in a plain TFRecord file; with at most `first_bytes` where it is mapped.
-  FileStream(FrontContext& context, const ReadFormat& format, uint32_t file, uint64_t offset = 0,
+  // With at most `first_bytes` at first where it is mapped.
+  FileStream(FrontContext& context, const ReadFormat& format, uint32_t file, FileStart start = {},
              uint64_t first_bytes = kChunkBytes);
   FileStream(const FileStream&) = delete;
   FileStream& operator=(const FileStream&) = delete;

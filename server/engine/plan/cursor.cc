@@ -43,7 +43,7 @@ void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash counts;
   bool any = false;
   for (uint32_t i = 0; i < plan.manifest().size(); ++i) {
-    if (!plan.manifest()[i].has_index) continue;
+    if (plan.manifest()[i].indexed == nullptr) continue;
     auto index = files.Index(i, OnDamage::kFail);
     // One that leaves out damage counts for a pipeline that skips it.
     if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);

@@ -26,6 +26,19 @@ Dataset GrowingDataset::MakeLeaf(std::unique_ptr<ColumnLoader> loader, FileRange
   return dataset;
 }
 
+void GrowingDataset::ReorderSource(std::unique_ptr<ColumnLoader> loader, OrderFactory make) {
+  const int stage = walk_.number();
+  stages_.SetKind(stage, StageKind::kOrder);
+  dataset_.indexed.reset();
+  WorkNode* source = dataset_.work.get();
+  while (source->kind == WorkNode::Kind::kWork) source = source->inputs[0].get();
+  source->stages = {stage};
+  source->loader = std::move(loader);
+  dataset_.order = std::make_unique<OrderNode>();
+  dataset_.order->stage = stage;
+  dataset_.order->make = std::move(make);
+}
+
 void GrowingDataset::AddOrder(OrderFactory make, CursorClass cursor_class) {
   stages_.SetKind(walk_.number(), StageKind::kOrder);
   dataset_.indexed.reset();
@@ -42,7 +55,8 @@ void GrowingDataset::AddWork(std::unique_ptr<WorkOp> op, std::string structure) 
   stages_.SetKind(stage, StageKind::kWork);
   dataset_.signature = op->output();
   dataset_.structure = structure.empty() ? DictStructure(op->output()) : std::move(structure);
-  dataset_.indexed.reset();
+  // What a source's own stage computes of its records is theirs, wherever they stand.
+  if (dataset_.order->stage != stage) dataset_.indexed.reset();
   dataset_.paths.reset();
   dataset_.cells = nullptr;
   // What padded no row before has nothing to say of other features.

@@ -38,6 +38,9 @@ class GrowingDataset {
 
   // The dataset of a source alone.
   Dataset MakeLeaf(std::unique_ptr<ColumnLoader> loader, FileRange files, OrderFactory make);
+  // The source at the beginning becomes another one of the same columns, in the order that `make`
+  // gives.
+  void ReorderSource(std::unique_ptr<ColumnLoader> loader, OrderFactory make);
   void AddOrder(OrderFactory make, CursorClass cursor_class);
   void AddWork(std::unique_ptr<WorkOp> op, std::string structure);
   // One more node over the work that stands so far, for marks of what comes behind it.

@@ -131,8 +131,12 @@ std::string PlanImpl::Explain() const {
 std::vector<Plan::NeededIndex> PlanImpl::NeededIndices() const {
   std::vector<NeededIndex> needed;
   for (const IndexedFiles& indexed : built_.files.needed_indices()) {
-    for (uint32_t i = 0; i < indexed.files.count; ++i)
-      needed.push_back({manifest()[indexed.files.first + i].path, indexed.on_damage});
+    for (uint32_t i = 0; i < indexed.files.count; ++i) {
+      const RecordAccess& access = *indexed.format->access();
+      if (!access.is_kept()) break;
+      needed.push_back(
+          {manifest()[indexed.files.first + i].path, indexed.on_damage, access.IndexKey()});
+    }
   }
   return needed;
 }

@@ -52,6 +52,7 @@ class Plan {
   struct NeededIndex {
     std::string path;
     OnDamage on_damage = OnDamage::kFail;
+    std::string format;  // RecordAccess::IndexKey()
   };
   virtual std::vector<NeededIndex> NeededIndices() const = 0;
 

@@ -89,7 +89,7 @@ class PlanBuilder {
   // The cells that the elements are in, which live as long as the plan; null where they are in none.
   const ElementCells* cells() const { return dataset_.now().cells; }
   // What stands so far is every record of these files once, in any order that one likes: a global
-  // shuffle may take their place.
+  // shuffle may take their place. It stays so while the source's own stage adds work.
   void SetIndexed(IndexedFiles indexed) { dataset_.now().indexed = std::move(indexed); }
   const std::optional<IndexedFiles>& indexed() const { return dataset_.now().indexed; }
   // What stands so far are the paths of these files, in any order and number.
@@ -101,13 +101,22 @@ class PlanBuilder {
   // Makes files known; a source that reads none adds one without a name, by which its references are
   // told from others. Called by sources.
   FileRange AddFiles(Manifest files) { return files_.Add(std::move(files), walk_.number()); }
-  // The files hold records, found by their offsets.
-  void SetRecordFiles(FileRange files, bool has_index) { files_.SetRecordFiles(files, has_index); }
+  // The files hold records, found by their offsets; of that format where an index finds them, else
+  // null.
+  void SetRecordFiles(FileRange files, std::shared_ptr<const RecordFormat> indexed) {
+    files_.SetRecordFiles(files, std::move(indexed));
+  }
   // Nothing can be read of these files without their index.
   void NeedIndex(IndexedFiles indexed) { files_.NeedIndex(std::move(indexed)); }
   // Begins the dataset: `make` deals in references to those files, which `loader` turns into columns.
   void SetSource(std::unique_ptr<ColumnLoader> loader, FileRange files, OrderFactory make,
                  CursorClass cursor_class = CursorClass::kSeek);
+
+  // The source of indexed() deals in another order, whose references `loader` turns into the same
+  // columns. REQUIRES: indexed().
+  void ReorderSource(std::unique_ptr<ColumnLoader> loader, OrderFactory make) {
+    dataset_.ReorderSource(std::move(loader), std::move(make));
+  }
 
   // --- order and work ---
   void AddOrder(OrderFactory make, CursorClass cursor_class = CursorClass::kSeek) {

@@ -15,11 +15,11 @@ FileRange PlanFiles::Add(Manifest files, int stage) {
   return range;
 }
 
-void PlanFiles::SetRecordFiles(FileRange files, bool has_index) {
+void PlanFiles::SetRecordFiles(FileRange files, std::shared_ptr<const RecordFormat> indexed) {
   for (uint32_t i = 0; i < files.count; ++i) {
     FileEntry& entry = (*manifest_)[files.first + i];
     entry.is_one_element = false;
-    entry.has_index = has_index;
+    entry.indexed = indexed;
   }
 }
 

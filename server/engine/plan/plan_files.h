@@ -36,8 +36,8 @@ class PlanFiles {
 
   // Those of one more source, of that stage.
   FileRange Add(Manifest files, int stage);
-  // They hold records, found by their offsets.
-  void SetRecordFiles(FileRange files, bool has_index);
+  // They hold records, found by their offsets; of that format where an index finds them, else null.
+  void SetRecordFiles(FileRange files, std::shared_ptr<const RecordFormat> indexed);
   void NeedIndex(IndexedFiles indexed);
 
  private:

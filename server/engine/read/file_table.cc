@@ -6,21 +6,19 @@
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "base/kept_descriptors.h"
-#include "io/record/tfrecord_frame.h"
-#include "io/record/tfrecord_reader.h"
+#include "io/record/record_access.h"
+#include "io/record/record_chunk.h"
 #include "server/engine/tasks/errands.h"
 
 namespace penstock {
 namespace {
 
 // Whether a record of the length that the index tells begins at `offset`, or the index tells of none there.
-bool IsWhereIndexed(RandomAccessFile& file, const RecordIndex& index, uint64_t offset) {
-  const auto found = std::lower_bound(index.offsets().begin(), index.offsets().end(), offset);
-  if (found == index.offsets().end() || *found != offset) return true;
-  uint8_t header[kRecordHeaderBytes];
-  const absl::StatusOr<size_t> read = file.ReadAt(offset, absl::MakeSpan(header));
-  return read.ok() && *read == sizeof(header) && HeaderHolds(header) &&
-         LoadU64(header) == index.length(found - index.offsets().begin());
+bool IsWhereIndexed(RandomAccessFile& file, const RecordAccess& access, const RecordIndex& index,
+                    uint64_t offset) {
+  const uint64_t found = index.offsets().FirstFrom(offset);
+  if (found == index.size() || index.offset(found) != offset) return true;
+  return access.IsAt(file, offset, index.length(found));
 }
 
 }  // namespace
@@ -193,7 +191,7 @@ FileTable::IndexOrError FileTable::Index(uint32_t file, OnDamage on_damage,
   options.build = building_ == IndexBuilding::kWhenAsked;
   options.cancelled = cancelled;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index =
-      LoadOrBuildIndex(*handle, index_store_, options);
+      LoadOrBuildIndex(*handle, *manifest_[file].indexed->access(), index_store_, options);
   std::lock_guard<std::mutex> lock(mutex_);
   if (!index.ok()) {
     if (absl::IsNotFound(index.status()) && missing_index_.empty())
@@ -205,27 +203,37 @@ FileTable::IndexOrError FileTable::Index(uint32_t file, OnDamage on_damage,
   return indices_[file];
 }
 
+absl::StatusOr<uint64_t> FileTable::OrdinalOf(uint32_t file, uint64_t offset) {
+  if (const std::shared_ptr<const RecordIndex> index = KnownIndex(file); index != nullptr)
+    return index->offsets().FirstFrom(offset);
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+  if (!handle.ok()) return handle.status();
+  return manifest_[file].indexed->access()->OrdinalOf(*handle, offset);
+}
+
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
                                           uint64_t offset) {
   const FileEntry& entry = manifest_[file];
-  if (entry.has_index) {
+  if (entry.indexed != nullptr) {
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
-    if (handle.ok()) {
-      std::shared_ptr<const RecordIndex> index;
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        index = indices_[file];
-      }
+    // An error of reading has an address already.
+    const bool has_address = absl::StrContains(status.message(), entry.path);
+    if (handle.ok() && !has_address) {
+      const std::shared_ptr<const RecordIndex> index = KnownIndex(file);
       if (index != nullptr && absl::IsDataLoss(status) &&
           index->data_version() != (*handle)->VersionNow() &&
-          !IsWhereIndexed(**handle, *index, offset)) {
+          !IsWhereIndexed(**handle, *entry.indexed->access(), *index, offset)) {
         return absl::DataLossError(absl::StrCat(
             "the file changed since its index was made: no sound record is where that says; "
             "`penstock index ",
             entry.path, "` makes another one, for a pipeline that is created anew (", entry.path,
             ", offset ", offset, ")"));
       }
-      return WithAddress(status, **handle, offset);
+      const absl::StatusOr<uint64_t> ordinal = OrdinalOf(file, offset);
+      if (ordinal.ok()) {
+        return WithMessage(status, absl::StrCat(status.message(), " (", entry.path, ", record ",
+                                                *ordinal, ", offset ", offset, ")"));
+      }
     }
   }
   // An error of reading has an address already.

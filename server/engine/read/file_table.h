@@ -23,6 +23,7 @@
 #include "io/file/damage.h"
 #include "io/file/mapped_file.h"
 #include "io/file/shared_maps.h"
+#include "io/record/record_format.h"
 #include "io/record/record_index.h"
 #include "server/engine/read/known_indices.h"
 #include "server/engine/read/near_map.h"
@@ -32,7 +33,8 @@ namespace penstock {
 struct FileEntry {
   std::string path;  // empty: no file, but a source that needs none
   uint64_t size_bytes = 0;
-  bool has_index = false;       // by which its records are found
+  // Where it is a plain file of records that an index finds (RecordFormat::access()): their format.
+  std::shared_ptr<const RecordFormat> indexed = nullptr;
   FileVersion version;          // when it was listed
   bool is_one_element = false;  // and needs no offset to be found
 };
@@ -85,7 +87,7 @@ class FileTable {
   // That map; null: the file is to be read.
   NearMap* MapOf(uint32_t file);
 
-  // Where the records of a plain TFRecord file lie; loaded or built when first asked for, which may take as long as reading it.
+  // Where the records of a file lie; loaded or built when first asked for, which may take as long as reading it. REQUIRES: FileEntry::indexed.
   // Cancelled soon after `cancelled`, which may be null, has become true.
   using IndexOrError = absl::StatusOr<std::shared_ptr<const RecordIndex>>;
   IndexOrError Index(uint32_t file, OnDamage on_damage,
@@ -96,6 +98,8 @@ class FileTable {
                                        int stage);
   // How often that was absent. The front's.
   uint64_t num_index_waits() const { return num_index_waits_; }
+  // The number of the record at `offset`: by the file's index where that is at hand, else looked for. REQUIRES: FileEntry::indexed.
+  absl::StatusOr<uint64_t> OrdinalOf(uint32_t file, uint64_t offset);
 
   // For who has come to the end of a file: what it has grown by since it was opened is not read, and is told once.
   void LookForGrowth(uint32_t file, const RandomAccessFile& opened);
@@ -139,6 +143,12 @@ class FileTable {
 
  private:
   class IndexLoad;
+
+  // Null: it has not been asked for.
+  std::shared_ptr<const RecordIndex> KnownIndex(uint32_t file) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return indices_[file];
+  }
 
   FileSystem& files_;
   const Manifest& manifest_;

@@ -42,8 +42,8 @@ int NumHolding(const RecordRef* records, const uint32_t* stored, int count) {
 
 }  // namespace
 
-const uint8_t* CopyMapped(const RecordRef& record, Arena& arena) {
-  const size_t bytes = size_t{record.length} + kRecordFooterBytes;
+uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena) {
+  const size_t bytes = size_t{record.length} + footer_bytes;
   uint8_t* const copy = arena.Allocate(bytes);
   CopyBytes(record.data, bytes, copy);
   return copy;

@@ -13,9 +13,9 @@
 
 namespace penstock {
 
-// A copy of the data of a record that lies in a map, and of the checksum behind them: to be checked there (DataHolds), after some
-// others were copied, so that what is stored has arrived when it is loaded again.
-const uint8_t* CopyMapped(const RecordRef& record, Arena& arena);
+// A copy of a record that lies in a map, and of the `footer_bytes` behind it: to be checked there (RecordAccess::Open), after some others were
+// copied, so that what is stored has arrived when it is loaded again.
+uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena);
 
 // What CopyMappedFrames() has gone through.
 struct MappedFrames {

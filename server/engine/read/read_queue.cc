@@ -44,7 +44,8 @@ std::optional<uint64_t> ChunkReader::Run(ReadRequest* request, const Parking* pa
   request->records.clear();
   request->damage.clear();
   const bool pulls = request->pull_bytes != 0;
-  RecordChunk& chunk = request->format->is_stream() ? stream_chunk_ : chunk_;
+  const bool is_stream = request->format->is_stream();
+  RecordChunk& chunk = is_stream ? stream_chunk_ : chunk_;
   chunk.bytes_read = 0;
   uint64_t bytes = 0;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = request->files->Open(request->file);
@@ -126,9 +127,12 @@ absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
   RecordChunk& chunk = format.is_stream() ? stream_chunk_ : chunk_;
   if (format.is_stream()) {
     if (*request->stream == nullptr) {
+      RecordStreamOptions options = format.stream;
+      options.start_offset = request->offset;
+      options.start_ordinal = request->ordinal;
       absl::StatusOr<std::unique_ptr<RecordStream>> stream =
           RecordStream::Open(std::make_shared<NearFile>(file, *request->files, request->file),
-                             format.compression, format.stream);
+                             format.compression, options);
       if (!stream.ok()) return stream.status();
       *request->stream = *std::move(stream);
     }

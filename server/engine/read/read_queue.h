@@ -15,6 +15,7 @@
 
 #include "base/memory_block.h"
 #include "io/inflate/byte_stream.h"
+#include "io/record/record_access.h"
 #include "io/record/record_stream.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/record.h"
@@ -29,11 +30,14 @@ struct ReadFormat {
   int stage = 0;  // whose clock is charged
   Compression compression = Compression::kNone;
   RecordStreamOptions stream = {};  // the records' format, and what is done about damage
+  bool gives_path = false;  // beside the record's bytes, the file's path as the feature `path`
 
-  // Plain files whose records an index finds are read anywhere; everything else from the beginning on.
-  bool is_stream() const {
-    return compression != Compression::kNone || !stream.format->has_index();
+  // How records are found in any order; null where they cannot be, and are read from the beginning on.
+  const RecordAccess* access() const {
+    return compression == Compression::kNone ? stream.format->access() : nullptr;
   }
+  // Whether a RecordStream reads the records, one read at a time for each file, and not by chunks of frames.
+  bool is_stream() const { return access() == nullptr || !access()->shape().is_framed; }
 };
 
 struct ReadRequest;
@@ -46,6 +50,7 @@ struct ReadRequest final : AwayTask {
   const ReadFormat* format = nullptr;
   std::unique_ptr<RecordStream>* stream = nullptr;  // the file's; opened by its first request
   uint64_t offset = 0;
+  uint64_t ordinal = 0;  // of the first record that a stream opened there gives: for messages
   bool expect_late = false;
   uint64_t max_bytes = kChunkBytes;  // that are taken out of a map
   int worker = -1;                   // who has the stream's state in its cache; -1: nobody

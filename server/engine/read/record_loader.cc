@@ -1,46 +1,72 @@
 #include "server/engine/read/record_loader.h"
 
 #include "absl/strings/str_cat.h"
-#include "io/record/tfrecord_frame.h"
-#include "io/record/tfrecord_reader.h"
+#include "io/record/record_access.h"
 #include "server/engine/read/mapped_records.h"
 
 namespace penstock {
 
-RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& arena) {
+RowStatus LoadRecords(RowReferences rows, FileTable& files, const RecordAccess* access, Column* out,
+                      Arena& arena) {
   auto* bytes = arena.AllocateArray<RowBytes>(rows.rows);
   out->rows = bytes;
+  const RecordShape shape = access != nullptr ? access->shape() : RecordShape();
+  const uint64_t around = shape.header_bytes + shape.footer_bytes;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];
-    bytes[row] = {record.in_map ? CopyMapped(record, arena) : record.data, record.length};
+    bytes[row] = {record.in_map ? CopyMapped(record, shape.footer_bytes, arena) : record.data,
+                  record.length};
   }
   uint64_t bytes_read = 0;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];
-    if (record.in_map || record.data == nullptr) bytes_read += record.length + kFrameBytes;
-    const bool at_hand = record.in_map ? DataHolds(bytes[row].data, record.length)  //
-                                       : record.data != nullptr;
-    if (at_hand) continue;
+    if (record.data != nullptr && !record.in_map) continue;
+    bytes_read += record.length + around;
+    if (record.in_map) {
+      uint64_t length = record.length;
+      const bool at_end =
+          record.offset + around + length == files.manifest()[record.file].size_bytes;
+      if (access->Open(const_cast<uint8_t*>(bytes[row].data), &length, at_end)) {
+        bytes[row].size = length;
+        continue;
+      }
+    }
     // What a map did not give either: the file itself tells what is there.
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
     if (!file.ok()) return {file.status(), static_cast<int>(row)};
-    absl::StatusOr<const uint8_t*> data = ReadRecord(**file, record.offset, record.length, arena);
+    absl::StatusOr<absl::Span<const uint8_t>> data =
+        access->Read(**file, record.offset, record.length, arena);
     if (!data.ok()) return {data.status(), static_cast<int>(row)};
-    bytes[row].data = *data;
+    bytes[row] = {data->data(), data->size()};
   }
   if (bytes_read > 0) files.CountRead(bytes_read);
   return {};
 }
 
+Signature RecordSignature(bool gives_path) {
+  Signature signature = {{"value", {DType::kString, {}}}};
+  if (gives_path) signature.push_back({"path", {DType::kString, {}}});
+  return signature;
+}
+
+void LoadPaths(RowReferences rows, const FileTable& files, Column* out, Arena& arena) {
+  auto* paths = arena.AllocateArray<RowBytes>(rows.rows);
+  out->rows = paths;
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    const std::string& path = files.manifest()[rows[row].file].path;
+    paths[row] = {reinterpret_cast<const uint8_t*>(path.data()), path.size()};
+  }
+}
+
 // What is done about damage decides which records there are, and nothing about their bytes.
-std::string RecordLoader::ContentKeyOf(const ReadFormat& format) {
-  return absl::StrCat("records ", static_cast<int>(format.compression), " ",
-                      format.stream.format->ContentKey());
+std::string RecordLoader::ContentKeyOf(Compression compression, const RecordFormat& format) {
+  return absl::StrCat("records ", static_cast<int>(compression), " ", format.ContentKey());
 }
 
 RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                              Arena& arena) const {
-  return LoadRecords(rows, files, &out[0], arena);
+  if (out.size() > 1) LoadPaths(rows, files, &out[1], arena);
+  return LoadRecords(rows, files, access_, &out[0], arena);
 }
 
 }  // namespace penstock

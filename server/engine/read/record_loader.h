@@ -1,6 +1,7 @@
-// Records of files: the feature `value`, a string. Small ones lie in cells, long ones are read now.
+// Records of files: the feature `value`, a string, and `path` where it is asked for. Small ones lie in cells, long ones are read now.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "server/engine/read/column_loader.h"
@@ -8,15 +9,26 @@
 
 namespace penstock {
 
-// The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files (read now). As WorkOp::Run.
-RowStatus LoadRecords(RowReferences rows, FileTable& files, Column* out, Arena& arena);
+// The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files (read now). As WorkOp::Run. `access`: of their
+// format; null where all lie in cells.
+RowStatus LoadRecords(RowReferences rows, FileTable& files, const RecordAccess* access, Column* out,
+                      Arena& arena);
+
+// The signature of a source of records.
+Signature RecordSignature(bool gives_path);
+// The paths of the records' files. They are the manifest's.
+void LoadPaths(RowReferences rows, const FileTable& files, Column* out, Arena& arena);
 
 class RecordLoader final : public ColumnLoader {
  public:
-  explicit RecordLoader(const ReadFormat& format) : content_key_(ContentKeyOf(format)) {}
+  explicit RecordLoader(const ReadFormat& format)
+      : format_(format.stream.format),
+        access_(format.access()),
+        output_(RecordSignature(format.gives_path)),
+        content_key_(ContentKeyOf(format.compression, *format.stream.format)) {}
 
   // As ColumnLoader::ContentKey(), of records that are read so.
-  static std::string ContentKeyOf(const ReadFormat& format);
+  static std::string ContentKeyOf(Compression compression, const RecordFormat& format);
 
   const Signature& output() const override { return output_; }
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
@@ -24,8 +36,10 @@ class RecordLoader final : public ColumnLoader {
   std::string ContentKey() const override { return content_key_; }
 
  private:
+  const std::shared_ptr<const RecordFormat> format_;
+  const RecordAccess* const access_;  // the format's
+  const Signature output_;
   const std::string content_key_;
-  const Signature output_ = {{"value", {DType::kString, {}}}};
 };
 
 }  // namespace penstock

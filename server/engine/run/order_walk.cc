@@ -9,7 +9,6 @@
 #include "base/memory_account.h"
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
-#include "io/record/tfrecord_reader.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
 #include "server/engine/run/record_origins.h"
@@ -192,10 +191,10 @@ absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row)
     place.file = entry.path;
     place.offset = record.offset;
     place.epoch = record.epoch;
-    if (entry.has_index) {
-      absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = walk.files().Open(record.file);
-      if (!file.ok()) return file.status();
-      place.record = RecordOrdinal(**file, record.offset);
+    if (entry.indexed != nullptr) {
+      const absl::StatusOr<uint64_t> ordinal = walk.files().OrdinalOf(record.file, record.offset);
+      if (!ordinal.ok()) return ordinal.status();
+      place.record = *ordinal;
       place.record_known = true;
     }
     places.push_back(std::move(place));

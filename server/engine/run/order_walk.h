@@ -24,7 +24,7 @@ namespace penstock {
 // One record that feeds a row.
 struct RecordPlace {
   std::string file;
-  uint64_t record = 0;  // its ordinal in the file, where that is known (plain TFRecords)
+  uint64_t record = 0;  // its ordinal in the file, where that is known (plain files with an index)
   bool record_known = false;
   uint64_t offset = 0;  // in a compressed file, in its plain bytes
   uint64_t epoch = 0;

@@ -19,15 +19,16 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
                              const FileRecordsOptions& options, PlanBuilder& plan) {
   FileRecordsOptions placed = options;
   placed.format.stage = plan.stage_index();
-  const bool seeks = !options.format.is_stream() && !options.damage.skip_shard;
+  const std::shared_ptr<const RecordFormat> indexed =
+      options.format.access() != nullptr ? options.format.stream.format : nullptr;
+  const bool seeks = indexed != nullptr && !options.damage.skip_shard;
   const CursorClass cursor_class = seeks ? CursorClass::kSeek : CursorClass::kReplayOrder;
-  if (options.format.is_stream()) {
+  if (indexed == nullptr) {
     plan.AddNotice(
-        "compressed, text and fixed-length files have no index: a cursor is reached by reading the "
-        "pass up to it again");
+        "compressed files have no index: a cursor is reached by reading the pass up to it again");
   }
   if (patterns.empty() && plan.element_files()) {
-    plan.SetRecordFiles(*plan.element_files(), !options.format.is_stream());
+    plan.SetRecordFiles(*plan.element_files(), indexed);
     plan.SetSource(std::make_unique<RecordLoader>(placed.format), *plan.element_files(),
                    ElementRecords(plan.stage(), placed), cursor_class);
     plan.KeyByElement(/*by_its_file=*/true);
@@ -42,7 +43,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   absl::StatusOr<Manifest> listed = ListFiles(patterns, plan);
   if (!listed.ok()) return listed.status();
   Manifest manifest = *std::move(listed);
-  for (FileEntry& entry : manifest) entry.has_index = !options.format.is_stream();
+  for (FileEntry& entry : manifest) entry.indexed = indexed;
   if (std::all_of(manifest.begin(), manifest.end(),
                   [](const FileEntry& file) { return file.size_bytes == 0; })) {
     return absl::InvalidArgumentError(
@@ -53,6 +54,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
                  FileRecords(files, plan.stage(), placed), cursor_class);
   if (seeks)
     plan.SetIndexed({.files = files,
+                     .format = indexed,
+                     .gives_path = options.format.gives_path,
                      .on_damage = options.format.stream.on_damage,
                      .limits = options.damage.limits});
   return absl::OkStatus();

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/record/record_index.h"
-#include "io/record/tfrecord_frame.h"
 #include "server/engine/order/file_stream.h"
 #include "server/engine/order/interleave_state.h"
 
@@ -82,7 +81,7 @@ class FileRecordsOp final : public OrderOp {
 
   std::optional<uint64_t> Count() override {
     // Where a damaged record ends its file, only reading tells.
-    if (options_.format.is_stream() || options_.damage.skip_shard) return std::nullopt;
+    if (options_.format.access() == nullptr || options_.damage.skip_shard) return std::nullopt;
     if (counted_) return count_;
     uint64_t sum = 0;
     std::vector<uint64_t> counts;
@@ -200,7 +199,7 @@ class FileRecordsOp final : public OrderOp {
       if (slot.open) ordinals[slot.file] = slot.ordinal;
     }
     skipped_ = 0;
-    std::vector<uint64_t> offsets(state.next_file);
+    std::vector<FileStart> starts(state.next_file);
     for (uint32_t file = 0; file < state.next_file; ++file) {
       // What has been counted is there.
       const FileTable::IndexOrError index = *AskIndex(file);
@@ -208,13 +207,13 @@ class FileRecordsOp final : public OrderOp {
         Fail(index.status());
         return false;
       }
-      offsets[file] = OffsetBehind(**index, ordinals[file]);
-      NoteDamageBefore(offsets[file], file, (*index)->damage());
+      starts[file] = StartBehind(**index, ordinals[file]);
+      NoteDamageBefore(starts[file].offset, file, (*index)->damage());
     }
     for (size_t i = 0; i < cycle_.size(); ++i) {
       if (!state.cycle[i].open) continue;
       const auto file = static_cast<uint32_t>(state.cycle[i].file);
-      cycle_[i] = Open(file, offsets[file]);
+      cycle_[i] = Open(file, starts[file]);
       ++num_open_;
     }
     next_file_ = static_cast<uint32_t>(state.next_file);
@@ -226,10 +225,10 @@ class FileRecordsOp final : public OrderOp {
   }
 
   // Where a file goes on whose next record has that ordinal, in front of any damage there; its end without one.
-  static uint64_t OffsetBehind(const RecordIndex& index, const std::optional<uint64_t>& ordinal) {
-    if (!ordinal) return index.data_bytes();
-    if (*ordinal == 0) return 0;
-    return index.offset(*ordinal - 1) + kFrameBytes + index.length(*ordinal - 1);
+  static FileStart StartBehind(const RecordIndex& index, const std::optional<uint64_t>& ordinal) {
+    if (!ordinal) return {index.data_bytes(), index.size()};
+    if (*ordinal == 0) return {};
+    return {index.end(*ordinal - 1), *ordinal};
   }
 
   // Counts what a pass that is sought over would have met.
@@ -256,19 +255,19 @@ class FileRecordsOp final : public OrderOp {
 
   bool OpenNext(std::unique_ptr<FileStream>* stream) {
     if (next_file_ == files_.count) return false;
-    *stream = upcoming_ ? std::move(upcoming_) : Open(next_file_, 0);
+    *stream = upcoming_ ? std::move(upcoming_) : Open(next_file_, {});
     ++next_file_;
     ++num_open_;
     // The file after it is read ahead, so that its turn does not begin with a wait.
-    if (next_file_ < files_.count) upcoming_ = Open(next_file_, 0);
+    if (next_file_ < files_.count) upcoming_ = Open(next_file_, {});
     return true;
   }
 
-  std::unique_ptr<FileStream> Open(uint32_t file, uint64_t offset) {
+  std::unique_ptr<FileStream> Open(uint32_t file, FileStart start) {
     // Files that are read in turns would all come to the end of a chunk at the same time, again and again: all of their reads at once,
     // and nothing to read in between. They begin with chunks of different sizes.
     const uint64_t first_bytes = kChunkBytes * (file % cycle_.size() + 1) / cycle_.size();
-    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, offset,
+    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, start,
                                         first_bytes);
   }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "io/record/tfrecord_frame.h"
+#include "io/record/record_access.h"
 #include "server/engine/compute/row_evaluator.h"
 #include "server/engine/order/file_pull.h"
 #include "server/engine/read/record_loader.h"
@@ -170,7 +170,7 @@ class GlobalOrderOp final : public OrderOp {
 class GlobalLoaderImpl final : public ColumnLoader {
  public:
   explicit GlobalLoaderImpl(std::shared_ptr<const GlobalRecords> records)
-      : records_(std::move(records)) {}
+      : records_(std::move(records)), output_(RecordSignature(records_->gives_path())) {}
 
   const Signature& output() const override { return output_; }
 
@@ -191,9 +191,11 @@ class GlobalLoaderImpl final : public ColumnLoader {
       if (reference.resolved || reference.file != records_->first_file()) continue;
       if (!order || reference.length != epoch) order.emplace(*records_, epoch = reference.length);
       places[count] = records_->PlaceOf((*order)(reference.offset));
-      __builtin_prefetch(places[count].entry);
+      records_->Prefetch(places[count]);
       own[count++] = &reference;
     }
+    const RecordShape& shape = records_->access().shape();
+    const uint64_t around = shape.header_bytes + shape.footer_bytes;
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t epoch_of_pass = own[i]->epoch;
       *own[i] = records_->Find(places[i]);
@@ -201,8 +203,8 @@ class GlobalLoaderImpl final : public ColumnLoader {
       own[i]->resolved = 1;
       if (own[i]->length > kLateRecordBytes) continue;
       const MappedFile* const map = records_->Map(own[i]->file, files);
-      if (map == nullptr || own[i]->offset + kFrameBytes + own[i]->length > map->size()) continue;
-      own[i]->data = map->bytes() + own[i]->offset + kRecordHeaderBytes;
+      if (map == nullptr || own[i]->offset + around + own[i]->length > map->size()) continue;
+      own[i]->data = map->bytes() + own[i]->offset + shape.header_bytes;
       own[i]->in_map = 1;
     }
   }
@@ -211,15 +213,17 @@ class GlobalLoaderImpl final : public ColumnLoader {
                  Arena& arena) const override {
     uint32_t resolved = 0;
     while (resolved < rows.rows && rows[resolved].resolved) ++resolved;
-    if (resolved == rows.rows) return LoadRecords(rows, files, &out[0], arena);
+    if (resolved == rows.rows) return LoadResolved(rows, files, out, arena);
     auto* own = arena.AllocateArray<RecordRef>(rows.rows);
     for (uint32_t row = 0; row < rows.rows; ++row) own[row] = rows[row];
     Resolve(own, rows.rows, 1, files, arena);
     FetchRecords({own, rows.rows});
-    return LoadRecords({own, rows.rows, 1}, files, &out[0], arena);
+    return LoadResolved({own, rows.rows, 1}, files, out, arena);
   }
 
-  std::string ContentKey() const override { return RecordLoader::ContentKeyOf(ReadFormat()); }
+  std::string ContentKey() const override {
+    return RecordLoader::ContentKeyOf(Compression::kNone, records_->format());
+  }
 
   RecordRef Locate(const RecordRef& reference) const override {
     if (reference.resolved) return reference;
@@ -228,8 +232,14 @@ class GlobalLoaderImpl final : public ColumnLoader {
   }
 
  private:
+  RowStatus LoadResolved(RowReferences rows, FileTable& files, absl::Span<Column> out,
+                         Arena& arena) const {
+    if (out.size() > 1) LoadPaths(rows, files, &out[1], arena);
+    return LoadRecords(rows, files, &records_->access(), &out[0], arena);
+  }
+
   const std::shared_ptr<const GlobalRecords> records_;
-  const Signature output_ = {{"value", {DType::kString, {}}}};
+  const Signature output_;
 };
 
 }  // namespace
@@ -290,12 +300,14 @@ void GlobalRecords::Announce(uint64_t begin, uint64_t end, FileTable& files) con
   while (begin < end) {
     const Place first = PlaceOf(begin);
     const uint64_t in_file = std::min(end, ends_[first.file]) - begin;
-    const Place last{first.entry + in_file - 1, first.file};
+    const Place last{first.in_file + in_file - 1, first.file};
     const RecordRef record = Find(last);
     // What cannot be opened is told of when it is read.
     const absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(record.file);
-    if (file.ok())
-      (*file)->WillNeed(*first.entry, record.offset + kFrameBytes + record.length - *first.entry);
+    if (file.ok()) {
+      const uint64_t offset = indices_[first.file]->offset(first.in_file);
+      (*file)->WillNeed(offset, indices_[last.file]->end(last.in_file) - offset);
+    }
     begin += in_file;
   }
 }
@@ -310,13 +322,12 @@ GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
   }
   const auto file = static_cast<uint32_t>(end - ends_.data());
   const uint64_t in_file = ordinal - (file == 0 ? 0 : end[-1]);
-  return {indices_[file]->offsets().data() + in_file, file};
+  return {in_file, file};
 }
 
 RecordRef GlobalRecords::Find(const Place& place) const {
   const RecordIndex& index = *indices_[place.file];
-  const uint64_t in_file = place.entry - index.offsets().data();
-  return {nullptr, *place.entry, static_cast<uint32_t>(index.length(in_file)),
+  return {nullptr, index.offset(place.in_file), static_cast<uint32_t>(index.length(place.in_file)),
           files_.files.first + place.file, 0};
 }
 

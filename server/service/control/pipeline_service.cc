@@ -201,6 +201,7 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
     v1::IndexedFile* file = response->add_index_file();
     file->set_path(needed.path);
     file->set_skip_damage(needed.on_damage == OnDamage::kSkipRecord);
+    file->set_format(needed.format);
   }
   return grpc::Status::OK;
 }

@@ -329,7 +329,7 @@ TEST_CASE("A record that is not where an index says is told of as a change, and 
     const ListedFile file = LocalFileSystem().List(path)->at(0);
     return Manifest{{.path = path,
                      .size_bytes = file.size_bytes,
-                     .has_index = true,
+                     .indexed = TfrecordFormat(),
                      .version = file.version}};
   };
   const absl::Status damage = absl::DataLossError("data checksum mismatch");

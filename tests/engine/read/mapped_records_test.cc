@@ -50,7 +50,7 @@ TEST_CASE("Damage is found in the copy of a mapped record, at every byte of data
                                 .resolved = 1,
                                 .in_map = 1};
       Arena arena;
-      const uint8_t* const copy = CopyMapped(record, arena);
+      const uint8_t* const copy = CopyMapped(record, kRecordFooterBytes, arena);
       const std::string copied(reinterpret_cast<const char*>(copy), length);
       CHECK(DataHolds(copy, length) == (position == 11));
       CHECK((copied == value) == (position == 11 || position >= 12 + length));
@@ -191,7 +191,7 @@ Manifest ManifestOf(const std::string& path) {
   REQUIRE(opened.ok());
   return {{.path = path,
            .size_bytes = (*opened)->size(),
-           .has_index = true,
+           .indexed = TfrecordFormat(),
            .version = (*opened)->version()}};
 }
 

@@ -26,7 +26,7 @@ Manifest WriteFiles(const test::ScratchFolder& folder) {
     FileEntry& file = manifest.emplace_back();
     file.path = folder / std::to_string(i);
     file.size_bytes = frames.size();
-    file.has_index = true;
+    file.indexed = TfrecordFormat();
     std::ofstream(file.path, std::ios::binary) << frames;
     file.version = (*LocalFileSystem().Open(file.path))->version();
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "io/record/record_index.h"
+#include "io/record/tfrecord_access.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/faulty_files.h"
@@ -136,7 +137,7 @@ TEST_CASE("fault 25: what a file grows by while it is open is not read") {
   CHECK((test::ReadChunks(**file) == Sound()));
   CHECK((test::ReadStream(*file, Compression::kNone, {}) == Sound()));
   NoIndexStore store;
-  const auto index = LoadOrBuildIndex(*file, store, {});
+  const auto index = LoadOrBuildIndex(*file, TfrecordAccess(), store, {});
   REQUIRE(index.ok());
   CHECK((*index)->size() == Sound().records.size());
 }

@@ -19,6 +19,7 @@
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "io/record/record_chunk.h"
+#include "io/record/tfrecord_access.h"
 #include "io/record/tfrecord_frame.h"
 #include "tests/support/catch.h"
 #include "tests/support/frames.h"
@@ -53,6 +54,10 @@ std::string Records(char letter = 'x') {
   return bytes;
 }
 
+// Where an index file has what the tests change, as io/record/index_file.h draws it: of records that fill a line, and lie far apart.
+constexpr size_t kLine = 128;
+constexpr size_t kOffsets = kLine + 64;
+
 // The index says what reading the file finds.
 void CheckIndex(const RecordIndex& index, const Found& found) {
   REQUIRE(index.size() == found.records.size());
@@ -66,7 +71,7 @@ void CheckIndex(const RecordIndex& index, const Found& found) {
 auto LoadOrBuild(const std::shared_ptr<RandomAccessFile>& file, const IndexOptions& options,
                  const std::string& own_folder = "", IndexReport* report = nullptr) {
   FolderIndexStore store(LocalFileSystem(), own_folder);
-  return LoadOrBuildIndex(file, store, options, report);
+  return LoadOrBuildIndex(file, TfrecordAccess(), store, options, report);
 }
 
 // Loads or builds, and checks against the file.
@@ -96,8 +101,8 @@ TEST_CASE("An index is built once, beside the data, and says where each record i
     // Whoever may read the data may read its index.
     CHECK((std::filesystem::status(first.path).permissions() & std::filesystem::perms::all) ==
           static_cast<std::filesystem::perms>(0644));
-    // Head and checksum are 92 bytes; nothing else is left in the folder.
-    CHECK(std::filesystem::file_size(first.path) == 92 + 8 * 12);
+    // Head, a line and the checksum; the records lie far apart. Nothing else is left in the folder.
+    CHECK(std::filesystem::file_size(first.path) == kOffsets + 8 * 12 + 4);
   }
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
@@ -143,7 +148,7 @@ TEST_CASE("Damage is an error with its address, or left out and listed") {
     bytes[third + 50] ^= 1;
     Write(path, bytes);
     NoIndexStore nowhere;
-    CHECK(LoadOrBuildIndex(Open(path), nowhere, {}).ok());
+    CHECK(LoadOrBuildIndex(Open(path), TfrecordAccess(), nowhere, {}).ok());
     const auto index = LoadOrBuild(Open(path), {.verify = true});
     CHECK_THAT(std::string(index.status().message()), Catch::StartsWith("data checksum mismatch"));
   }
@@ -199,7 +204,7 @@ TEST_CASE("faults 31 and 68: an index with any bit flipped, cut anywhere or fore
     const IndexReport report = Check(path, skip);
     CHECK(report.built);
     // No memory by the size of what lies there.
-    if (foreign.size() > 2 * bytes.size() + 4096)
+    if (foreign.size() > LargestIndex(TfrecordAccess().shape(), bytes.size()))
       CHECK_THAT(report.rejected, Catch::StartsWith("it is longer than an index of the data"));
   }
 }
@@ -219,7 +224,9 @@ TEST_CASE("An index whose numbers are impossible is rebuilt, its checksum notwit
   CHECK(Check(path, {}).built);
   const std::string good = Read(index_path);
   CHECK((Sealed(good) == good));
-  for (const size_t at : {8, 16, 40, 44, 48, 56, 88, 96, 124, 88 + 8 * 11}) {
+  for (const size_t at :
+       {size_t{8}, size_t{16}, size_t{40}, size_t{44}, size_t{48}, size_t{56}, size_t{88},
+        size_t{96}, size_t{104}, kLine, kOffsets, kOffsets + 8 * 11}) {
     for (const uint64_t value : {~uint64_t{0}, uint64_t{1} << 61, uint64_t{1} << 40, uint64_t{7}}) {
       std::string bad = good;
       bad.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
@@ -236,15 +243,17 @@ TEST_CASE("fault 6: an index that names a record above the limit is refused") {
   Write(path, Records());
   CHECK(Check(path, {}).built);
   // Of one record, from the data's beginning to its end.
-  std::string bytes = Read(IndexPathBeside(path)).substr(0, 88);
-  bytes.append(8 + 4, 0);
+  std::string bytes = Read(IndexPathBeside(path)).substr(0, kLine);
+  bytes.append(64 + 4, 0);
   const auto put = [&](size_t at, uint64_t value) {
     bytes.replace(at, 8, reinterpret_cast<const char*>(&value), 8);
   };
   put(48, 1);
   put(56, 0);
+  put(104, 0);
   for (const uint64_t length : {kMaxRecordBytes, kMaxRecordBytes + 1, uint64_t{1} << 33}) {
     put(16, length + kFrameBytes);
+    put(96, length + kFrameBytes);
     const std::string sealed = Sealed(bytes);
     IndexStamp stamp;
     stamp.data_bytes = length + kFrameBytes;
@@ -253,7 +262,8 @@ TEST_CASE("fault 6: an index that names a record above the limit is refused") {
     MemoryBlock block = AllocateMemoryBlock(sealed.size());
     std::memcpy(block.get(), sealed.data(), sealed.size());
     bool copied = false;
-    const auto index = ParseIndex(std::move(block), sealed.size(), stamp, 0, &copied);
+    const auto index =
+        ParseIndex(std::move(block), sealed.size(), TfrecordAccess(), stamp, 0, &copied);
     CAPTURE(length);
     CHECK(index.ok() == (length == kMaxRecordBytes));
     if (!index.ok()) CHECK(index.status().message() == "it has a record above the limit");
@@ -272,16 +282,17 @@ TEST_CASE("An index whose damages are impossible is rebuilt, its checksum notwit
   Write(path, bytes);
   CHECK(Check(path, skip).built);
   const std::string good = Read(index_path);
-  REQUIRE(good.size() == 92 + 2 * 24 + 8 * 10);
+  constexpr size_t kDamages = kOffsets + 8 * 10;
+  REQUIRE(good.size() == kDamages + 2 * 24 + 4);
   const struct {
     size_t at;
     std::vector<uint64_t> numbers;
   } cases[] = {
-      {88 + 8, {0}},                             // a damage of no bytes
-      {88 + 24, {third, 16}},                    // two that begin at one place
-      {88 + 24, {0, 16}},                        // out of order
-      {88 + 2 * 24 + 8, {third - 8}},            // a record with no room in front of a damage
-      {88 + 2 * 24 + 8 * 9, {bytes.size() - 8}}  // or in front of the end
+      {kDamages + 8, {0}},                     // a damage of no bytes
+      {kDamages + 24, {third, 16}},            // two that begin at one place
+      {kDamages + 24, {0, 16}},                // out of order
+      {kOffsets + 8, {third - 8}},             // a record with no room in front of a damage
+      {kOffsets + 8 * 9, {bytes.size() - 8}},  // or in front of the end
   };
   for (const auto& c : cases) {
     std::string bad = good;
@@ -381,6 +392,26 @@ TEST_CASE(
   CHECK(!Check(path, {}).built);
 }
 
+// An index of 12 records far apart and without damage, as older releases wrote it.
+std::string OfVersion(char version, const std::string& index) {
+  std::string old = index.substr(0, version == 1 ? 64 : 88);
+  old[8] = version;
+  return Sealed(old + index.substr(kOffsets, 8 * 12) + "crc.");
+}
+
+TEST_CASE("An index of version 2 is read, and stays what it is") {
+  const ScratchFolder folder;
+  const std::string path = folder / "data";
+  Write(path, Records());
+  CHECK(Check(path, {.verify = true}).built);
+  std::string old = OfVersion(2, Read(IndexPathBeside(path)));
+  // Over the file of the new one, whose number it has.
+  std::fstream(IndexPathBeside(path), std::ios::in | std::ios::out | std::ios::binary) << old;
+  std::filesystem::resize_file(IndexPathBeside(path), old.size());
+  CHECK(!Check(path, {.verify = true}).built);
+  CHECK(Read(IndexPathBeside(path)) == old);
+}
+
 TEST_CASE(
     "What older releases wrote beside the data, without a dot and without a holder, is read as a "
     "copy") {
@@ -388,9 +419,7 @@ TEST_CASE(
   const std::string path = folder / "data";
   Write(path, Records());
   CHECK(Check(path, {.verify = true}).built);
-  std::string old = Read(IndexPathBeside(path)).erase(64, 24);
-  old[8] = 1;
-  Write(IndexPathOfOldBeside(path), Sealed(old));
+  Write(IndexPathOfOldBeside(path), OfVersion(1, Read(IndexPathBeside(path))));
   std::filesystem::remove(IndexPathBeside(path));
   const IndexReport report = Check(path, {});
   CHECK(!report.built);
@@ -414,7 +443,7 @@ TEST_CASE(
     for (const std::string& own_folder : {std::string(), own / "index"}) {
       FolderIndexStore store(*files, own_folder);
       IndexReport report;
-      REQUIRE(LoadOrBuildIndex(*file, store, {}, &report).ok());
+      REQUIRE(LoadOrBuildIndex(*file, TfrecordAccess(), store, {}, &report).ok());
       CHECK(report.built == (own_folder.empty() || files == rooted->get()));
       CHECK(report.path == (own_folder.empty() ? "" : IndexPathIn(own_folder, folder / "data")));
     }
@@ -504,7 +533,7 @@ TEST_CASE("Long records are indexed by their headers: little of them is read") {
   for (int i = 0; i < 20; ++i) bytes += test::Frame(std::string(1 << 20, 'x'));
   auto file = test::InMemory(bytes);
   NoIndexStore nowhere;
-  REQUIRE(LoadOrBuildIndex(file, nowhere, {}).ok());
+  REQUIRE(LoadOrBuildIndex(file, TfrecordAccess(), nowhere, {}).ok());
   CHECK(file->bytes_read() < 500000);
 }
 
@@ -516,7 +545,7 @@ TEST_CASE("Progress is told, up to the file's size") {
     const IndexOptions options = {.verify = verify,
                                   .progress = [&told](uint64_t done) { told.push_back(done); }};
     NoIndexStore nowhere;
-    REQUIRE(LoadOrBuildIndex(test::InMemory(bytes), nowhere, options).ok());
+    REQUIRE(LoadOrBuildIndex(test::InMemory(bytes), TfrecordAccess(), nowhere, options).ok());
     CHECK(told.size() > 4);
     CHECK(std::is_sorted(told.begin(), told.end()));
     CHECK(told.back() == bytes.size());

@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "io/record/record_access.h"
 #include "io/record/record_stream.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/stage/file_records.h"
@@ -36,12 +37,32 @@ class ZeroEndedStream final : public RecordStream {
   }
 };
 
-class ZeroEndedFormat final : public RecordFormat {
+class ZeroEndedFormat final : public RecordFormat, public RecordAccess {
  public:
   std::string ContentKey() const override { return "zero_ended"; }
+  const RecordAccess* access() const override { return this; }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {
     return std::make_unique<ZeroEndedStream>(std::move(source));
   }
+
+  std::string IndexKey() const override { return ContentKey(); }
+  const RecordShape& shape() const override { return shape_; }
+  absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
+                                    const IndexOptions& options) const override {
+    return ScanByStream(*this, shape_.offset_shift, file, options);
+  }
+  bool Open(uint8_t* bytes, uint64_t* length, bool /*at_end*/) const override {
+    if (*length == 0 || bytes[*length - 1] != 0) return false;
+    --*length;
+    return true;
+  }
+  uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
+                     uint64_t offset) const override {
+    return OrdinalByStream(*this, file, offset);
+  }
+
+ private:
+  const RecordShape shape_ = {};
 };
 
 const OpRegistration<v1::ZeroEnded> kZeroEnded(

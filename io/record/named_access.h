@@ -1,0 +1,18 @@
+// Formats that are known by their name alone, since no option decides which records there are: for who indexes files without a spec.
+//
+// Threads:  any.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "io/record/record_access.h"
+
+namespace penstock {
+
+// The one of that RecordAccess::IndexKey(): "tfrecord", "text_line". Null where there is none.
+const RecordAccess* AccessNamed(absl::string_view index_key);
+// All of them, as a message lists them.
+std::string NamesOfAccesses();
+
+}  // namespace penstock
