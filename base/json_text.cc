@@ -1,5 +1,7 @@
 #include "base/json_text.h"
 
+#include <emmintrin.h>
+
 #include <cstring>
 
 #include <simdjson.h>
@@ -97,24 +99,18 @@ char OneByteEscape(char byte) {
   }
 }
 
-// Copies up to the next backslash or the end. Eight bytes at a time; both spans have room for whole words only as far as they reach.
+// Copies up to the next backslash or the end, 16 bytes at a time. What is written beyond is written again, or is no more than is left of the
+// string.
 const char* CopyPlain(const char* from, const char* end, char** to) {
-  constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
-  while (end - from >= 8) {
-    uint64_t word;
-    std::memcpy(&word, from, 8);
-    const uint64_t x = word ^ (kOnes * '\\');
-    const uint64_t found = (x - kOnes) & ~x & kHighs;
-    if (found != 0) {
-      // The lowest mark is a backslash, whatever the marks above it are.
-      const int plain = __builtin_ctzll(found) / 8;
-      std::memcpy(*to, from, plain);
-      *to += plain;
-      return from + plain;
-    }
-    std::memcpy(*to, &word, 8);
-    from += 8;
-    *to += 8;
+  const __m128i backslashes = _mm_set1_epi8('\\');
+  while (end - from >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(*to), bytes);
+    const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, backslashes));
+    const int plain = found == 0 ? 16 : __builtin_ctz(found);
+    from += plain;
+    *to += plain;
+    if (found != 0) return from;
   }
   while (from < end && *from != '\\') *(*to)++ = *from++;
   return from;
@@ -244,6 +240,27 @@ JsonScalar JsonScalarOf(absl::string_view token) {
   return at == end ? JsonScalar::kReal : JsonScalar::kNone;
 }
 
+bool JsonTokens::PassKey(size_t token, JsonFault* fault) const {
+  if (kind(token) != '"') {
+    *fault = {"expected a key in quotation marks, found something else", offset(token)};
+    return false;
+  }
+  if (!PassString(token, fault)) return false;
+  if (kind(token + 1) == ':') return true;
+  *fault = {"expected a colon behind a key, found something else", offset(token + 1)};
+  return false;
+}
+
+bool JsonTokens::PassComma(size_t token, bool* is_last, JsonFault* fault) const {
+  const char mark = kind(token);
+  *is_last = mark == '}';
+  if (*is_last || mark == ',') return true;
+  *fault = {token >= count_ ? "a bracket has no end"
+                            : "expected a comma or } behind a value, found something else",
+            offset(token)};
+  return false;
+}
+
 bool JsonTokens::PassScalar(size_t token, JsonFault* fault) const {
   if (JsonScalarOf(text(token)) != JsonScalar::kNone) return true;
   const char first = kind(token);
@@ -274,11 +291,8 @@ size_t JsonTokens::Pass(size_t token, JsonFault* fault) const {
   bool wants_key = false;
   while (true) {
     if (wants_key) {
-      if (kind(token) != '"')
-        return fail("expected a key in quotation marks, found something else");
-      if (!PassString(token, fault)) return token;
-      if (kind(++token) != ':') return fail("expected a colon behind a key, found something else");
-      ++token;
+      if (!PassKey(token, fault)) return token;
+      token += 2;
       wants_key = false;
     }
     const char first = kind(token);

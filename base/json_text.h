@@ -59,6 +59,10 @@ class JsonTokens {
 
   // Checks the value that begins with a token. Returns the token behind it.
   size_t Pass(size_t token, JsonFault* fault) const;
+  // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its quotation marks and with escapes as they stand, and the
+  // token of its value, which nobody has looked at yet. REQUIRES: kind(token) is '{'.
+  template <typename Visit>
+  size_t PassObject(size_t token, JsonFault* fault, const Visit& visit) const;
   // The token behind a value that Pass() was content with.
   size_t Skip(size_t token) const;
   // That nothing follows the document.
@@ -69,6 +73,10 @@ class JsonTokens {
 
   size_t begin(size_t token) const { return token < count_ ? begins_[token] : size_; }
 
+  // The key that a token begins, with its colon.
+  bool PassKey(size_t token, JsonFault* fault) const;
+  // What stands behind an object's value. `*is_last`: its end.
+  bool PassComma(size_t token, bool* is_last, JsonFault* fault) const;
   bool PassString(size_t token, JsonFault* fault) const;
   bool PassScalar(size_t token, JsonFault* fault) const;
 
@@ -79,6 +87,20 @@ class JsonTokens {
   const uint32_t* begins_ = nullptr;
   size_t count_ = 0;
 };
+
+template <typename Visit>
+size_t JsonTokens::PassObject(size_t token, JsonFault* fault, const Visit& visit) const {
+  ++token;
+  bool is_last = kind(token) == '}';
+  while (!is_last) {
+    if (!PassKey(token, fault)) return token;
+    visit(string(token), token + 2);
+    token = Pass(token + 2, fault);
+    if (*fault || !PassComma(token, &is_last, fault)) return token;
+    if (!is_last) ++token;
+  }
+  return token + 1;
+}
 
 // What a token that is no string, bracket, comma or colon may be.
 enum class JsonScalar : uint8_t { kNone, kNull, kTrue, kFalse, kInteger, kReal, kNotFinite };

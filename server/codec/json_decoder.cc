@@ -33,9 +33,28 @@ class JsonDecoder::Walk {
         scratch_(scratch),
         tokens_(scratch.tokens) {}
 
+  // Checks the whole document, and then decodes it. The keys of a document that is an object are looked up on the way.
   absl::Status Run() {
+    JsonFault fault;
+    const Node& root = paths_.node(0);
+    const bool is_object =
+        tokens_.kind(0) == '{' && root.wants_object() && root.here.empty() && !root.wants_list();
     size_t end = 0;
-    (void)Visit(0, 0, &end);
+    if (is_object) {
+      for (const int child : root.keys) scratch_.found[child] = kNotFound;
+      size_t guess = 0;
+      end = tokens_.PassObject(
+          0, &fault, [&](absl::string_view key, size_t value) { Note(root, key, value, &guess); });
+    } else {
+      end = tokens_.Pass(0, &fault);
+    }
+    if (!fault) fault = tokens_.CheckEnd(end);
+    if (fault) return absl::DataLossError(DescribeJsonFault(fault));
+    if (is_object) {
+      (void)VisitNoted(root);
+    } else {
+      (void)Visit(0, 0, &end);
+    }
     return std::move(status_);
   }
 
@@ -79,19 +98,27 @@ class JsonDecoder::Walk {
     size_t guess = 0;
     ++token;
     while (tokens_.kind(token) != '}') {
-      const absl::string_view key = tokens_.string(token);
-      int child = paths_.FindKey(node, key, &guess);
-      if (child < 0 && std::memchr(key.data(), '\\', key.size()) != nullptr) {
-        std::string plain;
-        (void)AppendJsonString(key, &plain);
-        child = paths_.FindKey(node, plain, &guess);
-      }
-      // Of a key that comes twice the last one counts.
-      if (child >= 0) scratch_.found[child] = token + 2;
+      Note(node, tokens_.string(token), token + 2, &guess);
       token = tokens_.Skip(token + 2);
       if (tokens_.kind(token) == ',') ++token;
     }
     *end = token + 1;
+    return VisitNoted(node);
+  }
+
+  // Of a key that comes twice the last one counts.
+  void Note(const Node& node, absl::string_view key, size_t value, size_t* guess) {
+    int child = paths_.FindKey(node, key, guess);
+    if (child < 0 && std::memchr(key.data(), '\\', key.size()) != nullptr) {
+      std::string plain;
+      (void)AppendJsonString(key, &plain);
+      child = paths_.FindKey(node, plain, guess);
+    }
+    if (child >= 0) scratch_.found[child] = value;
+  }
+
+  // The values of an object, of which all keys have been seen.
+  bool VisitNoted(const Node& node) {
     for (const int child : node.keys) {
       size_t behind = 0;
       const size_t found = scratch_.found[child];
@@ -345,10 +372,6 @@ absl::Status JsonDecoder::Decode(absl::string_view document, absl::Span<const Ta
     auto* const kept = reinterpret_cast<char*>(arena.Allocate(replaced.size()));
     std::memcpy(kept, replaced.data(), replaced.size());
     fault = scratch.tokens.Find({kept, replaced.size()}, &is_utf8);
-  }
-  if (!fault) {
-    const size_t end = scratch.tokens.Pass(0, &fault);
-    if (!fault) fault = scratch.tokens.CheckEnd(end);
   }
   if (fault) return absl::DataLossError(DescribeJsonFault(fault));
   scratch.values.resize(fields_.size());

@@ -150,7 +150,7 @@ TEST_CASE("Missing and null values take the default, or are an error") {
   CHECK(Decoded(vector + " default_value { floats: 5 }", "{}") == "ok: 5 5");
   CHECK(Decoded(vector + " default_value { floats: [5, 6] }", R"({"v": [1, null]})") == "ok: 1 6");
   CHECK(Decoded(vector, R"({"v": [1, null]})") ==
-        "feature \"v\" (v[1]): expected float64 (there is no default_value), found null (byte 9 of "
+        "feature \"v\" (v[1]): expected float64 (there is no default_value), found null (byte 10 of "
         "the document)");
 
   const std::string list = "name: 'l' dtype: 'int64' shape: -1";
@@ -256,9 +256,9 @@ TEST_CASE("A wrong declaration is told by its feature") {
       {"name: 'a' dtype: 'int64' shape: [-1, -1, -1, -1]",
        "feature \"a\": shape: expected at most 3 sizes of -1, found 4"},
       {"name: 'a' dtype: 'int64' shape: 2 form: SPARSE",
-       "feature \"a\": form: SPARSE is of shape [-1]; found shape (2)"},
+       "feature \"a\": form: SPARSE is of shape [-1]; found shape (2,)"},
       {"name: 'a' dtype: 'int64' shape: 2 form: PADDED",
-       "feature \"a\": form: PADDED has one size of -1; found shape (2)"},
+       "feature \"a\": form: PADDED has one size of -1; found shape (2,)"},
       {"name: 'a' dtype: 'int64' allow_missing: true",
        "feature \"a\": allow_missing: is for lists of any size (-1), which are then empty; found "
        "shape (), whose value can have a default_value"},

@@ -43,7 +43,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   penstock::JsonTokens tokens;
   const penstock::JsonFault fault = penstock::CheckJsonText(document, any_bytes, tokens);
-  if (fault && fault.offset > document.size()) std::abort();
+  // What is replaced grows, and offsets are those of the text with it.
+  if (fault && !any_bytes && fault.offset > document.size()) std::abort();
 
   penstock::Arena arena;
   penstock::JsonScratch scratch;
