@@ -6,14 +6,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/json_text.h"
+#include "io/record/record_access.h"
+#include "io/record/record_index.h"
 #include "io/record/record_stream.h"
 
 namespace penstock {
 namespace {
 
-bool IsBlank(absl::string_view line) {
-  return std::all_of(line.begin(), line.end(),
-                     [](char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; });
+bool IsBlank(absl::string_view text, bool line_ends = false) {
+  return std::all_of(text.begin(), text.end(), [line_ends](char byte) {
+    return byte == ' ' || byte == '\t' || byte == '\r' || (line_ends && byte == '\n');
+  });
 }
 
 class JsonLineStream final : public RecordStream {
@@ -107,17 +110,64 @@ class JsonLineStream final : public RecordStream {
   JsonTokens tokens_;
 };
 
-class JsonLines final : public RecordFormat {
+class JsonLines final : public RecordFormat, public RecordAccess {
  public:
   explicit JsonLines(bool any_bytes) : any_bytes_(any_bytes) {}
 
   std::string ContentKey() const override { return "json_line"; }
+  const RecordAccess* access() const override { return this; }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {
     return std::make_unique<JsonLineStream>(std::move(source), any_bytes_);
   }
 
+  // What is no document depends on it.
+  std::string IndexKey() const override { return any_bytes_ ? "json_line_any_bytes" : "json_line"; }
+  const RecordShape& shape() const override { return shape_; }
+
+  absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
+                                    const IndexOptions& options) const override {
+    const bool verifies = options.verify || options.on_damage == OnDamage::kSkipRecord;
+    IndexOptions checked = options;
+    // The stream looks into lines where it is not to fail at the first one that nobody can decode.
+    if (verifies && options.on_damage == OnDamage::kFail) checked.on_damage = OnDamage::kSkipShard;
+    absl::StatusOr<FoundRecords> found = ScanByStream(*this, 0, file, checked);
+    if (found.ok()) found->verified = verifies;
+    return found;
+  }
+
+  bool Open(uint8_t* bytes, uint64_t* length, bool at_end) const override {
+    absl::string_view line(reinterpret_cast<const char*>(bytes), *length);
+    const size_t line_end = line.find('\n');
+    if (line_end == absl::string_view::npos) {
+      if (!at_end) return false;
+    } else {
+      // Behind it there may be blank lines, and no others.
+      if (!IsBlank(line.substr(line_end), /*line_ends=*/true)) return false;
+      line = line.substr(0, line_end);
+    }
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (line.size() > kMaxRecordBytes || IsBlank(line)) return false;
+    *length = line.size();
+    return true;
+  }
+
+  bool IsAt(RandomAccessFile& file, uint64_t offset, uint64_t length) const override {
+    uint8_t before = '\n';
+    if (offset > 0) {
+      const absl::StatusOr<size_t> read = file.ReadAt(offset - 1, {&before, 1});
+      if (!read.ok() || *read == 0) return false;
+    }
+    return before == '\n' && RecordAccess::IsAt(file, offset, length);
+  }
+
+  uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
+                     uint64_t offset) const override {
+    return OrdinalByStream(*this, file, offset);
+  }
+
  private:
   const bool any_bytes_;
+  const RecordShape shape_ = {.has_gaps = true};
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "io/record/named_access.h"
 
 #include "absl/strings/str_cat.h"
+#include "io/record/json_line_format.h"
 #include "io/record/line_access.h"
 #include "io/record/tar_format.h"
 #include "io/record/tfrecord_access.h"
@@ -9,8 +10,11 @@ namespace penstock {
 namespace {
 
 absl::Span<const RecordAccess* const> All() {
-  static const RecordAccess* const all[] = {&TfrecordAccess(), &LineAccess(),
-                                            TarFormat()->access()};
+  // Never destroyed: other threads may still be at work when the process ends.
+  static const auto* const json_line = new auto(JsonLineFormat(/*any_bytes=*/false));
+  static const auto* const any_bytes = new auto(JsonLineFormat(/*any_bytes=*/true));
+  static const RecordAccess* const all[] = {&TfrecordAccess(), &LineAccess(), TarFormat()->access(),
+                                            (*json_line)->access(), (*any_bytes)->access()};
   return all;
 }
 

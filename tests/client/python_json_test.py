@@ -125,6 +125,21 @@ def test_a_resume_goes_on_behind_its_step(tmp_path):
     assert next(resumed)["n"].tolist() == next(iterator)["n"].tolist() == [12, 13, 14, 15]
 
 
+def test_plain_files_are_found_by_an_index(tmp_path):
+    rows = [{"n": n, "text": "x" * (n % 50)} for n in range(300)]
+    lines = [line for row in rows for line in ([row, b"", b"  "] if row["n"] % 7 == 0 else [row])]
+    path = write(tmp_path / "a.jsonl", lines)
+    dataset = penstock.Dataset.json_lines(path, {"n": penstock.int64})
+    assert len(dataset) == 300
+    assert [int(e["n"]) for e in dataset.shard(3, 1)] == list(range(1, 300, 3))
+    shuffled = [int(e["n"]) for e in dataset.global_shuffle(seed=5)]
+    assert sorted(shuffled) == list(range(300)) and shuffled != list(range(300))
+    hurt = write(tmp_path / "hurt.jsonl", [*lines[:100], b'{"n": ', *lines[100:]])
+    skipping = penstock.Dataset.json_lines(hurt, {"n": penstock.int64}, on_damage="skip_record")
+    assert len(skipping) == 300
+    assert sorted(int(e["n"]) for e in skipping.global_shuffle(seed=5)) == list(range(300))
+
+
 def test_a_large_document(tmp_path):
     text = "x" * (100 << 20)
     path = write(tmp_path / "a.jsonl", [{"other": text, "s": "\n" + text, "n": 5}, {"s": "", "n": 6}])

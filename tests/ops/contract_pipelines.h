@@ -595,6 +595,13 @@ inline constexpr const char* kContractPipelines[] = {
     "count: 3 }",
     "$HURT_DOCUMENTS | $DECODE | ragged_batch { batch_size: 6 } | repeat { count: 2 }",
     "$HURT_DOCUMENTS | batch { batch_size: 16 } | repeat {}",
+    "$DOCUMENTS | shuffle { global: true seed: 3 } | $DECODE | ragged_batch { batch_size: 7 } | "
+    "repeat "
+    "{ count: 2 }",
+    "json_lines { files: 'FOLDER/*.jsonl' damage { on_damage: SKIP_RECORD } } | shuffle { global: "
+    "true "
+    "seed: 3 } | batch { batch_size: 16 } | decode_json { feature { name: 'n' dtype: 'int64' } } | "
+    "repeat {}",
     "$CUT_DOCUMENTS | batch { batch_size: 9 } | decode_json { feature { name: 'l' dtype: 'int64' "
     "shape: -1 form: SPARSE } feature { name: 's' dtype: 'string' } } | repeat { count: 2 }",
     "json_lines { files: 'FOLDER/hurt.jsonl' } | decode_json { feature { name: 'n' dtype: 'int64' "
