@@ -389,6 +389,8 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   request->temporary = operation == Operation::kCreate && (copy.flags & kRequestTemporary) != 0;
   std::copy(std::begin(copy.part_bytes), std::end(copy.part_bytes), request->part_bytes);
   request->pipeline.assign(copy.pipeline, copy.pipeline_bytes);
+  request->world_hosts = copy.world_hosts;
+  request->world_host = copy.world_host;
   if (operation != Operation::kAttach) return ParseState::kRequest;
   if (Status status = ParseConsumer(copy, request); !status.ok()) {
     *error = std::move(status);

@@ -78,7 +78,7 @@ inline constexpr uint32_t kMaxPartsBytes = 64 << 20;
 //
 //   0     magic │ abi_version, request_bytes
 //   16    operation, flags │ pipeline_bytes, group_bytes
-//   32    part_bytes[4] of the memory file │ zeros
+//   32    part_bytes[4] of the memory file │ world_hosts, world_host │ zeros
 //   64    pipeline[128]
 //   192   group[64]
 //   256   mode, rank │ world_size, replica │ replicas, slow │ lag_ms, name_bytes
@@ -97,7 +97,10 @@ struct AttachRequest {
   uint32_t pipeline_bytes;
   uint32_t group_bytes;
   uint32_t part_bytes[4];
-  uint64_t reserved[2];
+  // Of a create and a validate: World of control.proto; 0 hosts: none was given.
+  uint32_t world_hosts;
+  uint32_t world_host;
+  uint64_t reserved;
   char pipeline[128];
   char group[kMaxGroupBytes];
   // ConsumerSpec
@@ -163,6 +166,8 @@ struct ParsedRequest {
   ConsumerSpec consumer;  // its group is "default" where the client gave none
   ConsumerPosition position;
   uint32_t part_bytes[4] = {};  // at most kMaxPartsBytes in all
+  uint32_t world_hosts = 0;     // 0: none was given
+  uint32_t world_host = 0;
 };
 
 enum class ParseState {

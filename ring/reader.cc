@@ -127,10 +127,10 @@ Status Reader::Map(const Mapped& mapped) {
   ring_mask_ = head.ring_entries - 1;
   structure_.assign(reinterpret_cast<const char*>(segment_ + head.structure_offset),
                     head.structure_bytes);
+  pass_last_rows_ = head.pass_last_rows;
   if (head.num_steps_plus_1 > 0) {
     num_steps_ = head.num_steps_plus_1 - 1;
     pass_steps_ = head.pass_steps;
-    pass_last_rows_ = head.pass_last_rows;
   } else if (head.uncounted_bytes > 0) {
     uncounted_.assign(head.uncounted, head.uncounted_bytes);
   } else {

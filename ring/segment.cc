@@ -109,10 +109,10 @@ void Segment::FillIn(const SegmentOptions& options) {
   head.structure_offset = plan_.structure_offset;
   head.structure_bytes = plan_.structure_bytes;
   std::memcpy(At<char>(plan_.structure_offset), options.structure.data(), options.structure.size());
+  head.pass_last_rows = options.pass_last_rows;
   if (options.num_steps) {
     head.num_steps_plus_1 = *options.num_steps + 1;
     head.pass_steps = options.pass_steps;
-    head.pass_last_rows = options.pass_last_rows;
   } else {
     head.uncounted_bytes =
         static_cast<uint32_t>(std::min<size_t>(options.uncounted.size(), kMaxUncountedBytes));

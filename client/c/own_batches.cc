@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/c/batch.h"
+#include "ring/divided_rows.h"
 
 namespace penstock_client {
 namespace {
@@ -229,6 +230,12 @@ Status TakeCursorHead(penstock_loader* loader, ConsumerPosition* position) {
 
 Status CheckOwnBatches(penstock_loader* loader) {
   if (loader->batch_rows == 0) return {};
+  if (loader->pass_last_rows == penstock::ring::kDividedAmongHosts) {
+    return {Code::kFailedPrecondition,
+            "a batch size of one's own counts the rows of the stream, and pipeline " +
+                loader->pipeline +
+                " has those of one of several hosts alone; give its spec another batch_size"};
+  }
   const std::string named = " (pipeline " + loader->pipeline + ")";
   int64_t full = 0;
   for (const penstock::ring::TensorEntry& entry : loader->entries) {

@@ -171,6 +171,8 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   const std::string_view parts[] = {asked.spec, "spec", folder != nullptr ? folder.get() : "/",
                                     asked.cursor};
   request.operation = static_cast<uint32_t>(asked.operation);
+  request.world_hosts = asked.world_hosts;
+  request.world_host = asked.world_host;
   if (asked.temporary) request.flags = penstock::ring::kRequestTemporary;
   Descriptor file(memfd_create("penstock-request", MFD_CLOEXEC));
   bool written = static_cast<bool>(file);

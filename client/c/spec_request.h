@@ -23,6 +23,9 @@ struct SpecRequest {
   std::string_view name;    // of the pipeline; "": the spec's
   std::string_view spec;    // the text of a PipelineSpec
   std::string_view cursor;  // of a create: where it goes on; "": at the begin
+  // Of a create and a validate: which of how many hosts it makes the rows of (World of control.proto); 0 hosts: all rows.
+  uint32_t world_hosts = 0;
+  uint32_t world_host = 0;
   // Of a create: the pipeline lives as long as its connection.
   bool temporary = false;
   // How long a daemon may give no sign of life (signs_of_life.h): kUnavailable then, and what was asked for may still be done.

@@ -10,6 +10,7 @@
 #include "client/ctl/history_file.h"
 #include "client/ctl/needed_indices.h"
 #include "client/ctl/spec_arguments.h"
+#include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
 namespace {
@@ -19,6 +20,7 @@ struct CreateArguments {
   std::string resume;
   bool allow_changed_work = false;
   std::string history;
+  WorldArgument world;
 };
 
 absl::Status Create(const std::string& socket, const CreateArguments& arguments) {
@@ -32,12 +34,13 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   }
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
-  const auto validated = daemon->Validate(*source);
+  const auto validated = daemon->Validate(*source, arguments.world);
   if (!validated.ok()) return validated.status();
   BuildNeededIndices(*validated);
   v1::CreatePipelineRequest request;
   *request.mutable_source() = *source;
   request.set_cursor(cursor);
+  arguments.world.AddTo(&request);
   request.set_allow_changed_work(arguments.allow_changed_work);
   if (!arguments.history.empty()) {
     const auto history = ReadHistoryFile(arguments.history);
@@ -58,6 +61,7 @@ void AddCreate(Command root, const std::string& socket) {
   Command command = root.AddCommand("create", "Start a pipeline in the daemon under its name");
   auto arguments = std::make_shared<CreateArguments>();
   SpecArguments::Add(command, &arguments->spec);
+  WorldArgument::Add(command, &arguments->world);
   command.Add("--resume", &arguments->resume,
               "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
               "run's --cursor-out): the pipeline goes on after its batch");

@@ -240,13 +240,19 @@ absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::CreatePipelineRe
   v1::CreatePipelineResponse response;
   const absl::Status status = Call(&Stub::CreatePipeline, request, &response);
   if (!status.ok()) return status;
+  if (request.world().hosts() > 1 && !response.pipeline().has_world()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the daemon is of a release that knows nothing of several hosts: pipeline ",
+                     response.pipeline().name(), " makes all rows; delete it"));
+  }
   return std::move(*response.mutable_pipeline());
 }
 
 absl::StatusOr<v1::ValidatePipelineResponse> DaemonConnection::Validate(
-    const v1::SpecSource& source) {
+    const v1::SpecSource& source, const WorldArgument& world) {
   v1::ValidatePipelineRequest request;
   *request.mutable_source() = source;
+  world.AddTo(&request);
   v1::ValidatePipelineResponse response;
   const absl::Status status = Call(&Stub::ValidatePipeline, request, &response);
   if (!status.ok()) return status;

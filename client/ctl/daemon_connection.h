@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "client/ctl/private_daemon.h"
+#include "client/ctl/world_argument.h"
 #include "penstock/v1/control.pb.h"
 
 namespace penstock::ctl {
@@ -41,7 +42,8 @@ class DaemonConnection {
   absl::StatusOr<v1::Pipeline> Create(const v1::SpecSource& source, const std::string& cursor = "",
                                       bool allow_changed_work = false);
   absl::StatusOr<v1::Pipeline> Create(const v1::CreatePipelineRequest& request);
-  absl::StatusOr<v1::ValidatePipelineResponse> Validate(const v1::SpecSource& source);
+  absl::StatusOr<v1::ValidatePipelineResponse> Validate(const v1::SpecSource& source,
+                                                        const WorldArgument& world = {});
   absl::StatusOr<v1::ListPipelinesResponse> List();
   absl::StatusOr<v1::Pipeline> Get(const std::string& name);
   absl::StatusOr<v1::PipelineStats> Stats(const std::string& name);

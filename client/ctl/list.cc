@@ -8,6 +8,7 @@
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
 #include "client/ctl/json_line.h"
+#include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
 namespace {
@@ -28,9 +29,11 @@ absl::Status List(const std::string& socket, bool json) {
   }
   std::printf("%-*s  %-9s  %5s  %10s  %s\n", width, "NAME", "STATE", "SLOTS", "BATCH", "ERROR");
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
-    std::printf("%-*s  %-9s  %5u  %10s  %s\n", width, pipeline.name().c_str(),
+    const std::string world = pipeline.has_world() ? DescribeWorld(pipeline.world()) + "  " : "";
+    std::printf("%-*s  %-9s  %5u  %10s  %s%s\n", width, pipeline.name().c_str(),
                 StateName(pipeline.state()).c_str(), pipeline.slots(),
-                ByteCount(pipeline.slot_bytes()).c_str(), pipeline.error().message().c_str());
+                ByteCount(pipeline.slot_bytes()).c_str(), world.c_str(),
+                pipeline.error().message().c_str());
   }
   return absl::OkStatus();
 }

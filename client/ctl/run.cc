@@ -24,6 +24,7 @@
 #include "client/ctl/needed_indices.h"
 #include "client/ctl/npz.h"
 #include "client/ctl/spec_arguments.h"
+#include "client/ctl/world_argument.h"
 #include "penstock.hpp"
 
 namespace penstock::ctl {
@@ -37,6 +38,7 @@ struct RunArguments {
   std::string resume;
   bool allow_changed_work = false;
   std::string history;
+  WorldArgument world;
   double reconnect = 60;
   // One row of one step, instead of batches.
   std::optional<uint64_t> step;
@@ -123,7 +125,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   if (!daemon.ok()) return Report("run", daemon.status());
   if (arguments.step) return Report("run", ShowRow(*daemon, *std::move(source), arguments));
   ChooseName(&*source);
-  const auto validated = daemon->Validate(*source);
+  const auto validated = daemon->Validate(*source, arguments.world);
   if (!validated.ok()) return Report("run", validated.status());
   if (arguments.steps == 0 && validated->pipeline().endless()) {
     std::fprintf(
@@ -146,6 +148,7 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   v1::CreatePipelineRequest request;
   *request.mutable_source() = *source;
   request.set_cursor(cursor);
+  arguments.world.AddTo(&request);
   request.set_allow_changed_work(arguments.allow_changed_work);
   if (!arguments.history.empty()) {
     const auto history = ReadHistoryFile(arguments.history);
@@ -185,6 +188,7 @@ void AddRun(Command root, const std::string& socket) {
       "run", "Run a spec and write its batches as .npz files, or print a line for each");
   auto arguments = std::make_shared<RunArguments>();
   SpecArguments::Add(command, &arguments->spec);
+  WorldArgument::Add(command, &arguments->world);
   const Option steps =
       command
           .Add("--steps", &arguments->steps,

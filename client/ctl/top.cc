@@ -21,6 +21,7 @@
 #include "client/ctl/found_daemons.h"
 #include "client/ctl/json_line.h"
 #include "client/ctl/terminal.h"
+#include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
 namespace {
@@ -65,7 +66,9 @@ uint64_t ReadySteps(const v1::PipelineStats& stats) {
 
 std::string Describe(const v1::PipelineStats& stats) {
   const v1::Analysis& now = stats.analysis();
-  std::string out = absl::StrFormat("%s  %s\n", stats.name(), StateName(stats.state()));
+  std::string out =
+      absl::StrFormat("%s  %s%s\n", stats.name(), StateName(stats.state()),
+                      stats.has_world() ? absl::StrCat("  ", DescribeWorld(stats.world())) : "");
   if (stats.has_error()) absl::StrAppend(&out, "  ", stats.error().message(), "\n");
   absl::StrAppend(
       &out, "  ",

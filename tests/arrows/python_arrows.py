@@ -24,7 +24,7 @@ ALLOWED = {
     "_dataset": {"ground", "_spec", "_tracing", "_running", "names"},
     "penstock": {"ground", "_tracing", "_numpy", "_running", "names", "_dataset"},
     # The samples of a torch Dataset, fetched by worker processes.
-    "_loading": {"ground", "_spec", "penstock"},
+    "_loading": {"ground", "_spec", "_running", "penstock"},
     "loops": {"ground", "_tracing", "_running", "penstock", "_loading"},
 }
 _NAMES = {"_json", "audio", "functions", "image", "io", "strings"}

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, List, NamedTuple
 
-from penstock import _core
+from penstock import _core, _errors
 
 
 # How long a daemon may give no sign of life when it is asked what it has skipped, and what it does.
@@ -30,14 +30,20 @@ def _ask(path, operation, *request):
     return json.loads(answer) if answer else None, connection
 
 
-def create(path, name, text, cursor=b"", temporary=False, timeout=None):
+def create(path, name, text, cursor=b"", temporary=False, timeout=None, world=None):
     """Starts a pipeline. `timeout` as penstock.attach: how long the daemon may give no sign of life.
+
+    Args:
+      world: a World (penstock._running._world), of whose host it makes the rows; None: all rows.
 
     Returns:
       A dict that describes it (Pipeline in control.proto), and the connection: a temporary pipeline
       lives as long as that; None of any other.
     """
-    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout)
+    hosts = (0, 0) if world is None else (world.hosts, world.host)
+    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout, *hosts)
+    if hosts[0] > 1 and not answer["pipeline"].get("world"):
+        raise _errors.FailedPreconditionError(f"the daemon at {path} is of a release that knows nothing of several hosts: pipeline {name} makes all rows")
     if not temporary:
         return answer["pipeline"], None
     import socket as sockets

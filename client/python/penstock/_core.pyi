@@ -125,6 +125,14 @@ COUNT: int
 class Strings(np.ndarray): ...
 
 def request_spec(
-    socket: str, operation: int, name: str = "", spec: str = "", cursor: bytes = b"", temporary: bool = False, answer_seconds: Optional[float] = None
+    socket: str,
+    operation: int,
+    name: str = "",
+    spec: str = "",
+    cursor: bytes = b"",
+    temporary: bool = False,
+    answer_seconds: Optional[float] = None,
+    hosts: int = 0,
+    host: int = 0,
 ) -> Tuple[str, int]: ...
 def writable(array: np.ndarray) -> Optional[np.ndarray]: ...

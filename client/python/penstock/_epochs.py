@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, Optional, Union
 import penstock
 from penstock import _control, _html
 from penstock._ragged import RaggedTensor
-from penstock._running import _sharing
+from penstock._running import _guard, _sharing, _world
 from penstock._running._watching import Profile
 from penstock._sparse import SparseTensor
 
@@ -38,10 +38,12 @@ def _refuse_data_loaders(options, is_attached):
         raise TypeError(f"arguments of torch's DataLoader; here (docs/migrating.md):{rows}")
 
 
-def _until_closed(loader):
-    """The batches of a loader that is open: they end with it, or when it is closed."""
+def _until_closed(loader, before=None):
+    """The batches of a loader that is open: they end with it, or when it is closed. `before` is called in front of each."""
     was_closed = loader.closed
     while True:
+        if before is not None:
+            before(loader)
         try:
             element = next(loader)
         except StopIteration:
@@ -51,6 +53,32 @@ def _until_closed(loader):
                 raise
             return
         yield element
+
+
+def _take_ranks(world, options):
+    """Which of the host's processes this is, where nobody has said it."""
+    if world is None:
+        return
+    for name, found in (("rank", world.rank), ("world_size", world.ranks)):
+        if options.get(name) is None:
+            if world.ranks > 1:
+                options[name] = found
+        elif world.ranks > 1 and options[name] != found:
+            raise penstock.InvalidArgumentError(f"world: the launcher says {name}={found} of this host's processes, and the loader was given {name}={options[name]}")
+
+
+def _check_served(loader, world, batch_size):
+    """Whether a pipeline makes the rows of this host."""
+    found = _control.stats(loader.socket, loader.pipeline).get("world") or {"hosts": 1, "host": 0}
+    if (int(found["hosts"]), int(found["host"])) != (world.hosts, world.host):
+        raise penstock.FailedPreconditionError(
+            f"pipeline {loader.pipeline} makes the rows of host {found['host']} of {found['hosts']}, and this is host {world.host} of {world.hosts}: "
+            f"penstock create SPEC --world {world.hosts}:{world.host}"
+        )
+    if batch_size is not None:
+        raise penstock.FailedPreconditionError(
+            "batch_size: of several hosts each has its rows of the pipeline's batches, which are all of one size; give the spec another batch_size"
+        )
 
 
 class EpochLoader:
@@ -80,25 +108,99 @@ class EpochLoader:
                 "what becomes of a DataLoader)"
             )
         share = options.pop("share", None)
+        self._guard = options.pop("guard", "auto")
+        self._has_met = False  # the other hosts, and found them to make the same stream
+        self._reworld = None  # the step, and the World that holds from there on
+        self._world = _world.find(options.pop("world", None), of_processes=share is None and not isinstance(source, str))
         _refuse_data_loaders(options, isinstance(source, str) or share is not None)
         if share is not None:
             if isinstance(source, str):
                 raise TypeError("share is of a Dataset; a pipeline runs where its daemon is (socket)")
             if options.pop("socket", None) is not None:
                 raise TypeError("share names the daemon, and so does socket: one of them")
-            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"))
+            _take_ranks(self._world, options)
+            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"), self._world)
         self._source = source
         self._sizes_differ = options.get("batch_size") is not None
         if isinstance(source, str):
+            if share is None:
+                _take_ranks(self._world, options)
             if options.get("rank") is not None or options.get("world_size") is not None:
                 options.setdefault("mode", "rank")
             self._loader = penstock.attach(source, **options)
             self._state = self._loader.state_dict()
+            if self._world is not None:
+                _check_served(self._loader, self._world, options.get("batch_size"))
         elif options:
             raise TypeError(
                 f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}; the processes of a job that take one "
                 'pass together name it: share="NAME"'
             )
+        elif self._world is not None:
+            _world.check_seeds(source)
+
+    @property
+    def world(self) -> Optional[_world.World]:
+        """The host whose rows this loader gives, of how many, and which of its processes this is: a named tuple (hosts, host, rank, ranks). None: all rows."""
+        return self._world
+
+    def check_hosts(self) -> None:
+        """Compares, with all other hosts of the world, what the batch given last belongs to: the files, the spec, the seeds, the changes, the step. The loop does so
+        behind its first batch; call it at checkpoints and changes, on all processes alike.
+
+        Raises:
+          FailedPreconditionError: a host makes another stream; the message names it, and what differs.
+        """
+        self._has_met = False
+        if self._loader is not None:
+            self._meet(self._loader)
+
+    def _meet(self, loader):
+        """Once, behind a first batch."""
+        if self._has_met or self._world is None or not loader.cursor:
+            return
+        gather = _guard.gather_of(self._guard)
+        if gather is not None:
+            _guard.compare(gather(_guard.told(bytes(loader.cursor), self._world)))
+        self._has_met = True
+
+    def reworld(self, hosts: int, host: int, at_step: Optional[int] = None) -> None:
+        """Goes on as host `host` of `hosts` from a step on: for engines that change the number of hosts while the processes live. Every host that stays calls it with the
+        same step; one that comes opens a loader with the state of the step before, and the new world. The pipeline is made anew there: that takes what a resume takes.
+
+        Args:
+          at_step: the first step of the pass that is made so, which no host may have been given yet; None: the next loop's first one.
+
+        Raises:
+          FailedPreconditionError: that step was given already, or the loader is one of a pipeline that others read too.
+          InvalidArgumentError: the numbers are no world.
+        """
+        world = _world.find((hosts, host), of_processes=True)
+        if isinstance(self._source, str):
+            raise penstock.FailedPreconditionError(
+                f"pipeline {self._source} is read by others too, and makes the rows of one host as long as it lives: create another one from its cursor "
+                f"(penstock create SPEC --resume CURSOR --world {hosts}:{host}), on all hosts from the same one, and attach to it"
+            )
+        if self._world is None:
+            raise penstock.FailedPreconditionError("this loader was made for one host alone; make it with world=(1, 0) to change the number of hosts later")
+        loader = self._loader
+        if loader is None:
+            self._world, self._has_met, self._reworld = world, False, None
+            return
+        if at_step is None:
+            raise penstock.FailedPreconditionError("a loop is under way: name the first step that the new hosts make (at_step=), the same on all hosts")
+        if at_step < loader._next_step:
+            raise penstock.FailedPreconditionError(f"step {at_step} was given already: the earliest is {loader._next_step}")
+        self._reworld = at_step, world
+
+    def _take_world(self, iterator):
+        """In front of each batch: the new world, where that is its first one."""
+        if self._reworld is None or iterator is not self._loader or iterator.closed or iterator._next_step < self._reworld[0]:
+            return
+        _, self._world = self._reworld
+        self._reworld = None
+        self._has_met = False
+        iterator._change_world(self._world)
 
     @property
     def dataset(self) -> Any:
@@ -231,13 +333,14 @@ class EpochLoader:
         self._pass = self._epoch
         self._epoch += 1
         resume, self._resume = self._resume, None
-        iterator = penstock.DatasetIterator(self._source, number=self._pass)
+        iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world)
         if resume is not None:
             iterator.load_state_dict(resume)
         self._loader = iterator
         rebuilt, iterator._rebuilt = iterator._rebuilt, None
         with iterator:
-            for element in _until_closed(iterator):
+            for element in _until_closed(iterator, self._take_world):
+                self._meet(iterator)
                 self._valid = iterator._valid_of_last()
                 element = self._convert(element)
                 yield element if rebuilt is None else rebuilt(element)
@@ -257,6 +360,7 @@ class EpochLoader:
                 element = next(batches, None)
                 if element is None:
                     return
+                self._meet(self._loader)
                 state, of_epoch, valid = self._loader.state_dict(), self._loader.epoch, self._loader.valid
             if epoch is None:
                 epoch = of_epoch

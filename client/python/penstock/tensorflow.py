@@ -80,7 +80,14 @@ def _tensor(tensor):
 
 
 def dataset(
-    source, *, steps: Optional[int] = None, label: Union[str, Sequence[str], None] = None, share: Optional[str] = None, **options: Any
+    source,
+    *,
+    steps: Optional[int] = None,
+    label: Union[str, Sequence[str], None] = None,
+    share: Optional[str] = None,
+    world: Any = None,
+    guard: Any = "auto",
+    **options: Any,
 ) -> tf.data.Dataset:
     """A tf.data.Dataset of the same elements.
 
@@ -92,6 +99,7 @@ def dataset(
         names give a dict of these features. x is the rest: a dict, or the tensor if only one is left.
       share: for a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, and each gets the rows of
         its `rank` of `world_size`. An iteration ends with the pass, unless `steps` gives its length.
+      world, guard: several hosts, as in penstock.torch.loader.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
@@ -104,6 +112,10 @@ def dataset(
       ValueError: no feature has the name `label`.
       OutOfRangeError: the pipeline has ended.
     """
+    if world is not None and isinstance(source, str):
+        raise TypeError("world is of a Dataset; a pipeline makes the rows of one host as it was created (penstock create SPEC --world HOSTS:HOST)")
+    if world is not None:
+        options.update(world=world, guard=guard)
     batches = _batches(source, steps, share, options)
     return batches if label is None else batches.map(_pairs_of(batches.element_spec, label), num_parallel_calls=1, deterministic=True)
 
@@ -127,7 +139,7 @@ def _pairs_of(spec, label):
 
 
 def _batches(source, steps, share, options):
-    if share is not None:
+    if share is not None or (options.get("world") is not None):
         return _shared(EpochLoader(source, lambda array: array, dict(options, share=share)), steps)
     if not isinstance(source, str):
         if options:

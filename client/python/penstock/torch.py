@@ -136,7 +136,15 @@ def _cuda_loader(source, device, ring, options):
 
 
 def loader(
-    source, *, copy: bool = False, device: Optional[Any] = None, ring: bool = False, share: Optional[str] = None, **options: Any
+    source,
+    *,
+    copy: bool = False,
+    device: Optional[Any] = None,
+    ring: bool = False,
+    share: Optional[str] = None,
+    world: Any = None,
+    guard: Any = "auto",
+    **options: Any,
 ) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
 
@@ -155,6 +163,13 @@ def loader(
         Seeds that it leaves open are made of the job's name, so that all have one order, and the same job begun again has it too.
         Each epoch has another order, and set_epoch changes nothing. The pipeline stays until the last process of the job ends. A
         loop is the rest of the epoch in which the pipeline is.
+      world: for training on several hosts: all of them make the same batches of `batch_size` rows together, and this loader gives its host's rows of each. (hosts, host);
+        "auto" reads what torchrun, Ray Train, Slurm, Open MPI, PMI, Kubernetes or jax.distributed say of this process, and a launcher's name ("torchrun", "slurm", "ray",
+        "mpi", "pmi", "kubernetes", "statefulset", "jax") reads that alone. With `share` the processes of a host divide its rows, else each process counts as a host. Steps,
+        epochs, len() and states are the same on all hosts; a state goes on in a world of any other size. Each op that draws needs a seed, or the job a `share`.
+        docs/hosts.md tells the rest.
+      guard: how the processes of a world tell each other behind the first batch what they make, so that one with other files or options is named: "auto" uses
+        torch.distributed where it is initialised, or JAX; a function takes an object and returns a list of those of all processes; None compares nothing.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
@@ -165,9 +180,10 @@ def loader(
 
     Raises:
       TypeError: options for a Dataset without `share`, or `share` for a pipeline. Also the errors of penstock.attach and penstock.shared_daemon.
-      FailedPreconditionError: `ring`, and the pipeline's ring is not on a device; or `share`, and the dataset has large arrays of this process.
+      InvalidArgumentError: `world`: a variable of the launcher is missing, or contradicts another one.
+      FailedPreconditionError: on a loop, a host of the world makes another stream; or `ring`, and the pipeline's ring is not on a device; or `share`, and the dataset has large arrays of this process.
     """
-    options["share"] = share
+    options.update(share=share, world=world, guard=guard)
     if device is not None and torch.device(device).type == "cuda":
         return _cuda_loader(source, torch.device(device), ring, options)
     if ring:

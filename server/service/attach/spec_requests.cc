@@ -113,6 +113,10 @@ absl::StatusOr<std::string> ToJson(const StepCount& count) {
   return ToJson(answer);
 }
 
+World WorldOf(const ring::ParsedRequest& request) {
+  return request.world_hosts == 0 ? World() : World{request.world_hosts, request.world_host};
+}
+
 // Until the other side of the connection has gone.
 Unwanted WhileConnected(int socket) {
   return [socket]() -> absl::Status {
@@ -295,7 +299,8 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   absl::Status admitted = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, spec->name());
   if (!admitted.ok()) return admitted;
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
-  const auto checked = table_.Check(*spec, WhileConnected(request.visitor.socket.get()));
+  const auto checked =
+      table_.Check(*spec, WhileConnected(request.visitor.socket.get()), WorldOf(parsed));
   if (!checked.ok()) return checked.status();
   if (parsed.operation == ring::Operation::kCount) return ToJson(CountSteps(*checked->plan));
   return ToJson(Describe(*checked), checked->plan->Explain());
@@ -330,6 +335,7 @@ absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::Pip
                                                  const std::string& cursor) {
   PipelineOptions options;
   options.cursor = cursor;
+  options.world = WorldOf(request.parsed);
   options.owner = {"", request.visitor.who.uid, request.visitor.pid};
   options.unwanted = WhileConnected(request.visitor.socket.get());
   const auto pipeline = table_.Create(

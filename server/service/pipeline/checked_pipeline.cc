@@ -75,12 +75,12 @@ absl::Status CheckPipelineName(absl::string_view name) {
 }
 
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
-                                              const v1::WorkerDefaults& defaults,
-                                              FileSystem& files) {
+                                              const v1::WorkerDefaults& defaults, FileSystem& files,
+                                              World world) {
   absl::Status status = CheckNumbers(spec);
   if (status.ok() && !spec.name().empty()) status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files);
+  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files, world);
   if (!plan.ok()) return plan.status();
 
   CheckedPipeline checked;
@@ -103,6 +103,11 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 uint32_t DefaultSlotsOf(const CheckedPipeline& checked) {
   if (checked.plan->spec().ring().has_device()) return kDeviceSlots;
   return DefaultSlots(checked.plan->slot_bytes());
+}
+
+World FromProto(const v1::World& world) {
+  // A message that is there names both.
+  return {world.hosts(), world.host()};
 }
 
 v1::Pipeline Describe(const CheckedPipeline& checked) {
@@ -129,6 +134,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
     tensor->set_int32_row_splits(kind == TensorKind::kRagged && made.type.narrow_splits);
   }
   result.set_batch_rows(plan.batch_rows());
+  SetWorld(plan.world(), &result);
   result.set_cursor(plan.DescribeCursor());
   result.set_structure(plan.structure());
   result.set_endless(plan.endless());

@@ -18,7 +18,8 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
   const MemoryAccount::Scope charged(options.work_memory.get());
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
-  absl::StatusOr<CheckedPipeline> checked = CheckPipeline(spec, options.defaults, files);
+  absl::StatusOr<CheckedPipeline> checked =
+      CheckPipeline(spec, options.defaults, files, options.world);
   if (!checked.ok()) return checked.status();
   std::shared_ptr<void> indices = checked->plan->KeepIndices();
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);

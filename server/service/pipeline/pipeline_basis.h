@@ -47,6 +47,8 @@ struct KeptState {
 struct PipelineOptions {
   std::string cursor;  // "": at its beginning
   ChangedWork changed_work = ChangedWork::kRefuse;
+  // For which of how many hosts it makes the rows of each batch.
+  World world = {};
   v1::WorkerDefaults defaults;
   // How far it has been handed out; null: nobody wants to know when the daemon has ended.
   std::shared_ptr<HighWater> high_water = nullptr;

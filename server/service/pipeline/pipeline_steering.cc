@@ -61,6 +61,7 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
     return absl::AbortedError(absl::StrCat("the pipeline was changed meanwhile: etag expected ",
                                            etag, ", found ", requested.etag));
   }
+  if (absl::Status status = CheckWorld(requested); !status.ok()) return status;
   if (requested.withdraw) return Withdraw(requested, std::move(timeline));
   v1::Change change = requested.change;
   absl::Status status = numbers_.Check(change);
@@ -122,6 +123,31 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
   if (notice != nullptr) *notice = std::move(why_later);
   return change;
+}
+
+absl::Status PipelineSteering::CheckWorld(const RequestedChange& requested) const {
+  const World world = checked_.plan->world();
+  if (world.is_alone()) return absl::OkStatus();
+  const std::string hosts =
+      absl::StrCat("this pipeline is that of host ", world.host, " of ", world.hosts, ": ");
+  if (requested.withdraw) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(hosts,
+                     "what one host withdraws another may have begun; change it back, on all of "
+                     "them, from one step on (--at-step)"));
+  }
+  if (requested.at_next_epoch) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(hosts,
+                     "which epoch is the next one is told by how far a host is; name a step that "
+                     "all hosts agree on (--at-step), or end the epoch on all of them and create "
+                     "the pipelines anew"));
+  }
+  if (requested.step || !ChangesBytes(requested.change)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(hosts,
+                   "a change of batches holds from one step on, for all hosts alike; name it "
+                   "(--at-step N), far enough ahead that no host has begun it"));
 }
 
 absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& requested,

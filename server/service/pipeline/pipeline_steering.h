@@ -62,6 +62,8 @@ class PipelineSteering {
                             const Held& held, v1::Change* change, std::string* notice) const;
   // Why a change begins at `earliest`, though `next` is the next step that is made.
   std::string WhyLater(uint64_t earliest, uint64_t next) const;
+  // Whether all hosts of a world can be given the change alike.
+  absl::Status CheckWorld(const RequestedChange& requested) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
 

@@ -122,6 +122,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   PipelineOptions options;
   options.cursor = entry->cursor;
   options.changed_work = entry->changed_work;
+  options.world = entry->world;
   options.defaults = defaults();
   options.returns = true;
   options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups,
@@ -147,6 +148,7 @@ std::map<std::string, v1::Pipeline> PipelineTable::SetAside() const {
     v1::Pipeline& out = all[name];
     out.set_name(name);
     *out.mutable_spec() = place.expected->spec;
+    SetWorld(place.expected->world, &out);
     for (const v1::Change& change : place.expected->history) *out.add_history() = change;
     out.set_state(v1::PIPELINE_STATE_SET_ASIDE);
     out.mutable_error()->set_code(static_cast<int32_t>(absl::StatusCode::kFailedPrecondition));
@@ -198,7 +200,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     };
     options.high_water = HighWater::Create(std::move(high_water));
     options.state_path = journal_->PathOf(spec.name());
-    options.write_state = [this, name = spec.name(), cursor = options.cursor,
+    options.write_state = [this, name = spec.name(), cursor = options.cursor, world = options.world,
                            changed_work =
                                options.changed_work](const KeptState& state) -> absl::Status {
       // With the seeds that were drawn.
@@ -206,7 +208,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
                             state.slow_policies, state.complete_groups,
-                            state.meanings.value_or(std::vector<v1::Meanings>())});
+                            state.meanings.value_or(std::vector<v1::Meanings>()), world});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
@@ -219,7 +221,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     if (status.ok()) {
       status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                               options.state.history, /*paused=*/false, /*slow_policies=*/{},
-                              (*pipeline)->complete_groups(), (*pipeline)->MeaningsOfPhases()});
+                              (*pipeline)->complete_groups(), (*pipeline)->MeaningsOfPhases(),
+                              options.world});
     }
     if (!status.ok()) {
       pipeline = status;
@@ -283,15 +286,15 @@ absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec,
-                                                     const Unwanted& unwanted) const {
+                                                     const Unwanted& unwanted, World world) const {
   if (absl::Status may_have = work_memory_.Check(spec); !may_have.ok()) return may_have;
   absl::StatusOr<CheckedPipeline> checked =
       Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_, unwanted},
                               absl::StrCat("the check of pipeline ", spec.name()),
-                              [spec, defaults = defaults(), &files = files_,
+                              [spec, world, defaults = defaults(), &files = files_,
                                memory = work_memory_.AccountOf(spec, nullptr)] {
                                 const MemoryAccount::Scope charged(memory.get());
-                                return CheckPipeline(spec, defaults, files);
+                                return CheckPipeline(spec, defaults, files, world);
                               });
   if (!checked.ok()) return checked;
   // Create() would meet the same limit when it makes the ring.

@@ -104,7 +104,7 @@ class PipelineTable {
   absl::Status TakeBack(const std::string& name);
   // `unwanted`: says why nobody wants to know any more; may be null.
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec,
-                                        const Unwanted& unwanted = nullptr) const;
+                                        const Unwanted& unwanted = nullptr, World world = {}) const;
 
   // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it is not wanted any more.
   template <typename Result>

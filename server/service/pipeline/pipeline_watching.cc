@@ -102,6 +102,7 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
+  SetWorld(checked_.plan->world(), &result);
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
     result.set_resting(true);

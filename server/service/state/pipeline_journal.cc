@@ -54,6 +54,10 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
                                                         entry.complete_groups->end());
   }
   kept.mutable_meanings()->Add(entry.meanings.begin(), entry.meanings.end());
+  if (!entry.world.is_alone()) {
+    kept.mutable_world()->set_hosts(entry.world.hosts);
+    kept.mutable_world()->set_host(entry.world.host);
+  }
   absl::Status status = CheckText(kept);
   if (status.ok()) {
     status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
@@ -107,6 +111,7 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
         entries.back().slow_policies[policy.group()] = {*slow, policy.lag_ms()};
     }
     entries.back().meanings = {kept.meanings().begin(), kept.meanings().end()};
+    if (kept.has_world()) entries.back().world = {kept.world().hosts(), kept.world().host()};
     if (kept.has_rank_groups()) {
       entries.back().complete_groups.emplace(kept.rank_groups().complete().begin(),
                                              kept.rank_groups().complete().end());

@@ -46,6 +46,7 @@ class PipelineJournal {
     std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies = {};
     std::optional<std::set<std::string>> complete_groups = std::nullopt;  // as in KeptState
     std::vector<v1::Meanings> meanings = {};                              // as in KeptState
+    World world = {};
   };
   struct KnownConsumer {
     uint64_t identity = 0;

@@ -119,7 +119,7 @@ absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
     status = ReplaceStages(change.stage(), &spec);
   }
   if (!status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files);
+  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files, last().plan->world());
   if (!plan.ok()) return plan.status();
   if (IsOfTheBeginning(change)) {
     status = CheckSameElement(*first().plan, **plan);

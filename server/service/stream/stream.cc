@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
+#include "ring/divided_rows.h"
 #include "ring/futex.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/run/step_count.h"
@@ -100,6 +101,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   }
   absl::StatusOr<StepCount> count = CountOf(first, options);
   if (!count.ok()) return count.status();
+  if (!first.world().is_alone()) count->pass_last_rows = ring::kDividedAmongHosts;
   auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
       RingSink::Create(options.name, first.tensors(), options.slots,

@@ -13,6 +13,7 @@ from torch.utils.data.distributed import DistributedSampler
 from penstock import _errors
 from penstock._loading import _iterators, _state
 from penstock._loading._indices import Generators, Indices
+from penstock._running import _world
 
 _STATE = {"penstock_dataloader", "epoch", "position"}
 _EPOCH_UNDER_WAY = {"batches", "base_seed", "turn"}
@@ -30,6 +31,14 @@ def _tell(what):
     if what not in _told:
         _told.add(what)
         warnings.warn(what, UserWarning, stacklevel=4)
+
+
+def _ranks_of(world, rank, world_size):
+    """The rank and their number that `world=` stands for."""
+    found = _world.find(world, of_processes=True)
+    if rank not in (None, found.host) or world_size not in (None, found.hosts):
+        raise ValueError(f"world: rank={found.host} and world_size={found.hosts}, and the loader was given rank={rank} and world_size={world_size}")
+    return found.host, found.hosts
 
 
 class DataLoader(torch.utils.data.DataLoader):
@@ -60,6 +69,7 @@ class DataLoader(torch.utils.data.DataLoader):
       rank, world_size: beyond torch: this process' part, by a DistributedSampler over `dataset` with `shuffle` and `drop_last`, seeded by `generator`'s
         seed or 0, which decides the draws of all ranks, too. Each epoch has its own order, as by its set_epoch; set_epoch() of this loader chooses one. A state of one
         rank is good for each. Accelerate's prepare() leaves such a loader as it is.
+      world: beyond torch: `rank` and `world_size` as a launcher numbers the processes: "auto", or its name, as of penstock.torch.loader; or (world_size, rank).
       share: beyond torch: the name of a job whose processes on this host use one private daemon (penstock.shared_daemon).
 
     Raises:
@@ -90,6 +100,7 @@ class DataLoader(torch.utils.data.DataLoader):
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
         share: Optional[str] = None,
+        world: Any = None,
     ):
         self._epoch = 0
         self._chosen_epoch = None
@@ -99,6 +110,8 @@ class DataLoader(torch.utils.data.DataLoader):
         self._work = None
         self._socket = None
         self._shared = None
+        if world is not None:
+            rank, world_size = _ranks_of(world, rank, world_size)
         if (rank is None) != (world_size is None):
             raise ValueError("rank and world_size belong together")
         if rank is not None:

@@ -62,7 +62,7 @@ class DatasetIterator:
     Attributes that it lacks are those of the Loader (step, epoch, rows, socket, profile); asking for one starts it.
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None):
         self._dataset = dataset
         self._socket = socket
         self._name = name
@@ -71,6 +71,7 @@ class DatasetIterator:
         self._reconnect = reconnect
         self._first_pass = first_pass
         self._number = number  # of the pass; the next one by default
+        self._world = world  # whose host's rows it gives; None: all
         self._state = None
         self._spec = None
         self._loader = None
@@ -225,6 +226,23 @@ class DatasetIterator:
             )
             return self._create()
 
+    @property
+    def _next_step(self):
+        """The number of the step that comes next."""
+        loader = self._loader
+        given = loader.step if loader is not None and loader.cursor else (self._state or {}).get("step", -1)
+        return given + 1
+
+    def _change_world(self, world):
+        """Goes on behind the element taken last as another host, or one of another number of hosts."""
+        with self._starting, self._undivided:
+            if self._spec is None:
+                self._declare(None)
+            state = self._position()
+            self._leave()
+            self._state = state
+            self._world = world
+
     def _explained(self, error, hint=""):
         """The error with the line of the stage; its own text while another thread goes elsewhere."""
         spec = self._spec
@@ -256,7 +274,7 @@ class DatasetIterator:
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout)
+            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world)
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)

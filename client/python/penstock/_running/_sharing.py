@@ -375,22 +375,23 @@ def shared_daemon(name: str) -> str:
     return share.socket
 
 
-def serve(dataset, name, rank=None, world_size=None):
+def serve(dataset, name, rank=None, world_size=None, world=None):
     """Runs a dataset, pass behind pass, in the shared daemon of that name, unless it runs there.
 
     Args:
       rank, world_size: of this process, where each is to have its rows.
+      world: of which host it makes the rows of each batch; None: all rows.
 
     Returns:
       The pipeline's name and the socket.
     """
     share = _share(name)
-    spec, pipeline, kin = _spec_of(dataset, name)
+    spec, pipeline, kin = _spec_of(dataset, name, world)
     with share.locked():
         for tries_left in reversed(range(_TRIES)):
             share.join()
             try:
-                _create(share.socket, pipeline, spec)
+                _create(share.socket, pipeline, spec, world)
                 break
             except _errors.UnavailableError:
                 # Killed since it answered.
@@ -401,16 +402,16 @@ def serve(dataset, name, rank=None, world_size=None):
     return pipeline, share.socket
 
 
-def _create(socket, pipeline, spec):
+def _create(socket, pipeline, spec, world):
     try:
-        _control.create(socket, pipeline, spec.text)
+        _control.create(socket, pipeline, spec.text, world=world)
     except _errors.AlreadyExistsError:
         pass  # another process was first: its name says that it is the same
     except _errors.Error as error:
         raise type(error)(spec.explain(str(error))) from None
 
 
-def _spec_of(dataset, name):
+def _spec_of(dataset, name, world=None):
     """The spec of endless passes, the same in all processes of the share, the pipeline's name, which tells it from others, and a name that
     it has in common with those that give another part of the same elements."""
     import hashlib
@@ -446,7 +447,9 @@ def _spec_of(dataset, name):
         )
     pipeline = "shared_" + hashlib.sha256(text.encode()).hexdigest()[:16]
     kin = hashlib.sha256(write(None, None, of_all_parts(passes._stages)).text.encode()).hexdigest()[:16]
-    return write(pipeline, f"{name}\0{pipeline}"), pipeline, kin
+    # Whose rows it makes is no matter of its seeds: those of all hosts are one.
+    of_host = pipeline if world is None else f"{pipeline}_{world.host}_of_{world.hosts}"
+    return write(of_host, f"{name}\0{pipeline}"), of_host, kin
 
 
 def _after_fork():

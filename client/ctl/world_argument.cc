@@ -1,0 +1,50 @@
+#include "client/ctl/world_argument.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace penstock::ctl {
+namespace {
+
+bool Parse(const std::string& word, uint32_t* hosts, uint32_t* host) {
+  const size_t colon = word.find(':');
+  return colon != std::string::npos && absl::SimpleAtoi(word.substr(0, colon), hosts) &&
+         absl::SimpleAtoi(word.substr(colon + 1), host);
+}
+
+std::string Check(const std::string& word) {
+  uint32_t hosts = 0, host = 0;
+  if (!Parse(word, &hosts, &host)) {
+    return absl::StrCat("expected HOSTS:HOST, such as 8:3, found \"", word, "\"");
+  }
+  if (host < hosts) return "";
+  return absl::StrCat("of ", hosts, " hosts there is no host ", host,
+                      ": they are counted from 0 on");
+}
+
+}  // namespace
+
+void WorldArgument::Add(Command command, WorldArgument* argument) {
+  command
+      .Add("--world", &argument->text,
+           "HOSTS:HOST, such as 8:3: this host's rows of batches that several hosts make together")
+      .Checked(Check);
+}
+
+v1::World WorldArgument::Read() const {
+  v1::World world;
+  uint32_t hosts = 0, host = 0;
+  Parse(text, &hosts, &host);
+  world.set_hosts(hosts);
+  world.set_host(host);
+  return world;
+}
+
+std::string DescribeWorld(const v1::World& world) {
+  return absl::StrCat("host ", world.host(), " of ", world.hosts());
+}
+
+}  // namespace penstock::ctl
