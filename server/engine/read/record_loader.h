@@ -25,7 +25,9 @@ class RecordLoader final : public ColumnLoader {
       : format_(format.stream.format),
         access_(format.access()),
         output_(RecordSignature(format.gives_path)),
-        content_key_(ContentKeyOf(format.compression, *format.stream.format)) {}
+        // Where a file's path is a feature, the same file by another path is another one.
+        content_key_(format.gives_path ? ""
+                                       : ContentKeyOf(format.compression, *format.stream.format)) {}
 
   // As ColumnLoader::ContentKey(), of records that are read so.
   static std::string ContentKeyOf(Compression compression, const RecordFormat& format);

@@ -222,6 +222,7 @@ class GlobalLoaderImpl final : public ColumnLoader {
   }
 
   std::string ContentKey() const override {
+    if (records_->gives_path()) return "";
     return RecordLoader::ContentKeyOf(Compression::kNone, records_->format());
   }
 
