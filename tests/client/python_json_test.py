@@ -100,7 +100,7 @@ def test_damage(tmp_path):
     with open(path, "ab") as file:
         file.write(b'{"n": 1')  # torn
     features = {"n": penstock.int64}
-    with pytest.raises(penstock.DataLossError, match=r"not JSON: expected a value, found the end \(byte 6 of the text\).*a\.jsonl, plain offset 18"):
+    with pytest.raises(penstock.DataLossError, match=r"not JSON: expected a value, found the end \(byte 6 of the text\).*a\.jsonl, record 2, offset 18"):
         list(penstock.Dataset.json_lines(path, features))
     skipping = penstock.Dataset.json_lines(path, features, on_damage="skip_record")
     with pytest.raises(penstock.DataLossError, match=r'feature "n" \(n\): missing, and there is no default_value'):
@@ -130,14 +130,17 @@ def test_plain_files_are_found_by_an_index(tmp_path):
     lines = [line for row in rows for line in ([row, b"", b"  "] if row["n"] % 7 == 0 else [row])]
     path = write(tmp_path / "a.jsonl", lines)
     dataset = penstock.Dataset.json_lines(path, {"n": penstock.int64})
-    assert len(dataset) == 300
+    with pytest.raises(TypeError, match="have not been counted: `penstock index`"):
+        len(dataset)
     assert [int(e["n"]) for e in dataset.shard(3, 1)] == list(range(1, 300, 3))
-    shuffled = [int(e["n"]) for e in dataset.global_shuffle(seed=5)]
+    lines_alone = penstock.Dataset.json_lines(path)
+    shuffled = [int(e["n"]) for e in lines_alone.global_shuffle(seed=5).decode_json({"n": penstock.int64})]
     assert sorted(shuffled) == list(range(300)) and shuffled != list(range(300))
+    # Its index is there now.
+    assert len(penstock.Dataset.json_lines(path, {"n": penstock.int64})) == 300
     hurt = write(tmp_path / "hurt.jsonl", [*lines[:100], b'{"n": ', *lines[100:]])
-    skipping = penstock.Dataset.json_lines(hurt, {"n": penstock.int64}, on_damage="skip_record")
-    assert len(skipping) == 300
-    assert sorted(int(e["n"]) for e in skipping.global_shuffle(seed=5)) == list(range(300))
+    skipping = penstock.Dataset.json_lines(hurt, on_damage="skip_record").global_shuffle(seed=5).decode_json({"n": penstock.int64})
+    assert sorted(int(e["n"]) for e in skipping) == list(range(300))
 
 
 def test_a_large_document(tmp_path):

@@ -61,7 +61,7 @@ TEST_CASE("Rows of text in files are those of strings") {
     const std::string bytes = NpyHeaderText(descr, shape);
     WriteFile(folder / "x.npy", bytes + values);
     const auto file = LocalFileSystem().Open(folder / "x.npy");
-    const Manifest manifest = {{(*file)->path(), (*file)->size(), false, (*file)->version()}};
+    const Manifest manifest = {{(*file)->path(), (*file)->size(), nullptr, (*file)->version()}};
     FileTable files(LocalFileSystem(), manifest);
     const auto header = ParseNpyHeader(
         absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
@@ -86,7 +86,7 @@ TEST_CASE("Text in files that is no Unicode is an error of its row") {
     const std::string bytes = NpyHeaderText("<U1", "(2,)");
     WriteFile(folder / "x.npy", bytes + Little('a', 4) + Little(code, 4));
     const auto file = LocalFileSystem().Open(folder / "x.npy");
-    const Manifest manifest = {{(*file)->path(), (*file)->size(), false, (*file)->version()}};
+    const Manifest manifest = {{(*file)->path(), (*file)->size(), nullptr, (*file)->version()}};
     FileTable files(LocalFileSystem(), manifest);
     const auto header = ParseNpyHeader(
         absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));

@@ -39,7 +39,7 @@ class Json:
         Args:
           filenames: a path, a glob, a list of them, or a dataset of paths (list_files).
           features: what is decoded of each document, as penstock.decode_json takes it: a dict of it is the element. None: each element is a line, one
-            byte string, for decode_json in a map.
+            byte string, for decode_json. `global_shuffle` stands directly behind the source, in front of decode_json.
           compression_type: "NONE", "GZIP", "ZLIB" or "ZSTD"; by default what all of filenames end in: .gz or .zst.
           num_parallel_reads: the number of files whose lines come by turns, one of each; None or AUTOTUNE: one file after another.
           errors: "strict": bytes that are not UTF-8, and lone surrogates, are an error; "replace": they become U+FFFD.
