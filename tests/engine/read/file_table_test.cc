@@ -79,8 +79,10 @@ TEST_CASE("an index that others have found is asked for, though its own load has
   Write(folder / "data", test::Frame("a record"));
   const auto listed = LocalFileSystem().Open(folder / "data");
   REQUIRE(listed.ok());
-  const Manifest manifest = {
-      {.path = folder / "data", .size_bytes = (*listed)->size(), .version = (*listed)->version()}};
+  const Manifest manifest = {{.path = folder / "data",
+                              .size_bytes = (*listed)->size(),
+                              .indexed = TfrecordFormat(),
+                              .version = (*listed)->version()}};
   Event work;
   AwayTasks away(work, 1);
   Errands errands(away);
