@@ -123,7 +123,7 @@ def test_an_address_gives_what_the_path_gives(case, folder, server):
     assert digest(dataset(server.url(name))) == digest(dataset(str(folder / name)))
 
 
-def test_what_is_not_there_is_told_before_anything_starts(server):
+def test_fault_29_what_is_not_there_is_told_before_anything_starts(server):
     with pytest.raises(penstock.NotFoundError, match="no such object.*none"):
         list(penstock.TFRecordDataset(server.url("none")))
 
