@@ -149,9 +149,10 @@ TEST_CASE("Missing and null values take the default, or are an error") {
   const std::string vector = "name: 'v' dtype: 'float64' shape: 2";
   CHECK(Decoded(vector + " default_value { floats: 5 }", "{}") == "ok: 5 5");
   CHECK(Decoded(vector + " default_value { floats: [5, 6] }", R"({"v": [1, null]})") == "ok: 1 6");
-  CHECK(Decoded(vector, R"({"v": [1, null]})") ==
-        "feature \"v\" (v[1]): expected float64 (there is no default_value), found null (byte 10 of "
-        "the document)");
+  CHECK(
+      Decoded(vector, R"({"v": [1, null]})") ==
+      "feature \"v\" (v[1]): expected float64 (there is no default_value), found null (byte 10 of "
+      "the document)");
 
   const std::string list = "name: 'l' dtype: 'int64' shape: -1";
   CHECK(Decoded(list, "{}") == "feature \"l\" (l): missing, and allow_missing is not set");

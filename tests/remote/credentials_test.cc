@@ -170,7 +170,8 @@ TEST_CASE("tokens of Google come from the machine, a user and an account that si
   CHECK(!absl::StrContains(status.message(), "SECRET"));
 }
 
-TEST_CASE("fault 29: credentials are renewed five minutes ahead, after a refusal, and not more often") {
+TEST_CASE(
+    "fault 29: credentials are renewed five minutes ahead, after a refusal, and not more often") {
   std::atomic<int> asked{0};
   std::atomic<int64_t> now_s{1000};
   CredentialKeeper keeper(

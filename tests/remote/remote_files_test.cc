@@ -165,7 +165,8 @@ TEST_CASE("who cancels does not wait for the server") {
   }
 }
 
-TEST_CASE("fault 29: what passes is tried again from the byte that was reached, what does not is told") {
+TEST_CASE(
+    "fault 29: what passes is tried again from the byte that was reached, what does not is told") {
   const std::string object = Bytes(300'000);
   struct Case {
     const char* name;

@@ -170,10 +170,10 @@ std::string PlanImpl::ExplainWorld() const {
   const auto streams = std::count_if(manifest().begin(), manifest().end(),
                                      [](const FileEntry& file) { return file.is_stream; });
   if (streams > 0) {
-    absl::StrAppend(
-        &text, "note: world: ", streams,
-        " of its files have no index (compressed ones, and those of which shards are skipped): each host "
-        "reads and unpacks all of them\n");
+    absl::StrAppend(&text, "note: world: ", streams,
+                    " of its files have no index (compressed ones, and those of which shards are "
+                    "skipped): each host "
+                    "reads and unpacks all of them\n");
   }
   return text;
 }
