@@ -139,7 +139,7 @@ absl::Status DaemonConnection::Call(Method method, const Request& request, Respo
         silent.code(),
         absl::StrCat(silent.message(), "; what was asked for may still be done when it goes on"));
   }
-  return FromGrpc(status.error_code(), status.error_message());
+  return FromGrpc(status.error_code(), status.error_message(), !status.error_details().empty());
 }
 
 template <typename Response, typename Method, typename Request>
@@ -156,14 +156,15 @@ absl::Status DaemonConnection::NoAnswer() const {
       static_cast<double>(answer_ns_) * 1e-9, " s)"));
 }
 
-absl::Status DaemonConnection::FromGrpc(int code, const std::string& message) const {
+absl::Status DaemonConnection::FromGrpc(int code, const std::string& message,
+                                        bool has_details) const {
   // The library's own words: a daemon that ran out of some time of its own says which.
   if (code == grpc::StatusCode::DEADLINE_EXCEEDED && message == "Deadline Exceeded")
     return NoAnswer();
   // Whom the daemon does not know it answers in the words of its other protocol, and hangs up.
   const bool hung_up = code == grpc::StatusCode::UNKNOWN && message == "Stream removed";
-  if (hung_up ||
-      (code == grpc::StatusCode::UNAVAILABLE && message.find("penstockd") == std::string::npos)) {
+  if (hung_up || (code == grpc::StatusCode::UNAVAILABLE && !has_details &&
+                  message.find("penstockd") == std::string::npos)) {
     if (socket_.starts_with(kTcpPrefix)) {
       return absl::UnavailableError(
           absl::StrCat("penstockd at ", socket_,
@@ -198,7 +199,7 @@ absl::Status DaemonConnection::Watch(Method method, const Request& request,
   const grpc::Status status = reader->Finish();
   if (status.error_code() == grpc::StatusCode::CANCELLED && signs && signs->missing())
     return NoAnswer();
-  return FromGrpc(status.error_code(), status.error_message());
+  return FromGrpc(status.error_code(), status.error_message(), !status.error_details().empty());
 }
 
 absl::Status DaemonConnection::WatchStats(

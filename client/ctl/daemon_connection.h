@@ -88,7 +88,8 @@ class DaemonConnection {
   absl::Status Watch(Method method, const Request& request,
                      const std::function<bool(const Response& response)>& take);
   absl::Status NoAnswer() const;
-  absl::Status FromGrpc(int code, const std::string& message) const;
+  // A daemon's own answers have details; those of gRPC's library have none.
+  absl::Status FromGrpc(int code, const std::string& message, bool has_details) const;
   template <typename Response, typename Method, typename Request>
   absl::StatusOr<Response> Ask(Method method, const Request& request);
 

@@ -47,9 +47,12 @@ def test_a_list_of_files_keeps_its_order(penstock_command, tmp_path):
 
 
 def test_an_address_says_what_to_do(penstock_command, tmp_path):
-    refused = penstock_command("validate", lines(tmp_path, ["s3://bucket/part-*"]))
+    refused = penstock_command("validate", lines(tmp_path, ["hdfs://host/part-*"]))
     assert refused.code == 1
-    assert "INVALID_ARGUMENT" in refused.err and "s3:// is not read; mount" in refused.err and "(s3://bucket/part-*)" in refused.err
+    assert "INVALID_ARGUMENT" in refused.err and "what others lead to can be mounted" in refused.err and "(hdfs://host/part-*)" in refused.err
+    # Names below .invalid lead nowhere, by RFC 6761.
+    unknown = penstock_command("validate", lines(tmp_path, ["http://host.invalid/part"]))
+    assert unknown.code == 1 and "UNAVAILABLE: stage text_line: " in unknown.err and "(http://host.invalid/part)" in unknown.err
 
 
 def test_zeros_behind_a_gzip_stream_are_an_error(penstock_command, tmp_path):
