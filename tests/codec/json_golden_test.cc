@@ -8,6 +8,7 @@
 #include "base/packed_row.h"
 #include "nlohmann/json.hpp"
 #include "tests/codec/json_document.h"
+#include "tests/support/tree.h"
 
 namespace penstock {
 namespace {
@@ -94,7 +95,7 @@ json Shown(const TensorType& type, const JsonRow& row) {
 }
 
 TEST_CASE("Documents and values are those of Python's json") {
-  std::ifstream file(std::string(PENSTOCK_GOLDEN_DIR) + "/json.json");
+  std::ifstream file(testing::InTree("tests/golden/json.json"));
   const json goldens = json::parse(file);
   size_t valid = 0;
   for (const json& golden : goldens["cases"]) {

@@ -9,11 +9,12 @@
 
 #include "penstock/v1/pipeline.pb.h"
 #include "tests/support/catch.h"
+#include "tests/support/tree.h"
 
 namespace penstock {
 namespace {
 
-const std::filesystem::path kRoot = PENSTOCK_SOURCE_DIR;
+const std::filesystem::path kRoot = testing::InTree("");
 
 class Errors : public google::protobuf::io::ErrorCollector {
  public:

@@ -9,17 +9,17 @@
 #include "server/expr/function.h"
 #include "server/expr/signature.h"
 #include "tests/support/catch.h"
+#include "tests/support/tree.h"
 
 namespace penstock::expr {
 namespace {
 
-constexpr char kPath[] = PENSTOCK_SOURCE_DIR "/docs/functions.json";
+const std::string kPath = testing::InTree("docs/functions.json");
 // Made by docs/pictures/make_function_pictures.py.
 constexpr char kPictures[] = "pictures/functions/";
 
 bool HasPicture(const std::string& name) {
-  return std::filesystem::exists(std::string(PENSTOCK_SOURCE_DIR "/docs/") + kPictures + name +
-                                 ".png");
+  return std::filesystem::exists(testing::InTree("docs/") + kPictures + name + ".png");
 }
 
 std::string Quoted(std::string_view text) {

@@ -8,6 +8,7 @@
 #include "tests/expr/instruction_sets.h"
 #include "tests/support/catch.h"
 #include "tests/support/hex.h"
+#include "tests/support/tree.h"
 
 namespace penstock::expr {
 namespace {
@@ -53,7 +54,7 @@ bool Near(DType dtype, const std::vector<uint8_t>& a, const std::vector<uint8_t>
 }
 
 TEST_CASE("Expressions give what NumPy gives") {
-  std::ifstream file(PENSTOCK_SOURCE_DIR "/tests/golden/expr.json");
+  std::ifstream file(testing::InTree("tests/golden/expr.json"));
   const Json document = Json::parse(file);
   const int rows = document["rows"].get<int>();
 

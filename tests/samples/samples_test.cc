@@ -6,6 +6,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/tree.h"
 
 namespace penstock::samples {
 namespace {
@@ -33,7 +34,7 @@ TEST_CASE("Chess shards have the bytes of every release") {
   test::ScratchFolder folder;
   REQUIRE(MakeChess({64, folder.path(), 1, 1}).ok());
   const std::string made = BytesOf(folder / "chess-00000-of-00001.tfrecord");
-  CHECK(made == BytesOf(PENSTOCK_GOLDEN_FOLDER "/chess.tfrecord"));
+  CHECK(made == BytesOf(testing::InTree("tests/golden/chess.tfrecord")));
   CHECK(made.size() > 64 * 210);
 }
 

@@ -9,6 +9,7 @@
 
 #include "tests/sim/dice.h"
 #include "tests/support/catch.h"
+#include "tests/support/tree.h"
 
 extern uint64_t resumed_pipelines;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -18,7 +19,8 @@ namespace {
 
 std::vector<std::string> Corpus() {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(PENSTOCK_CURSOR_CORPUS))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::InTree("tests/fuzz/corpus/cursor")))
     paths.push_back(entry.path());
   std::sort(paths.begin(), paths.end());
   std::vector<std::string> corpus;

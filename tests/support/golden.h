@@ -8,13 +8,13 @@
 #include <string>
 
 #include "tests/support/catch.h"
+#include "tests/support/tree.h"
 
 namespace penstock::testing {
 
-// The bytes of tests/golden/`name`. The folder is PENSTOCK_GOLDEN_DIR, which the test's
-// CMakeLists.txt defines.
+// The bytes of tests/golden/`name`.
 inline std::string ReadGolden(const std::string& name) {
-  const std::string path = std::string(PENSTOCK_GOLDEN_DIR) + "/" + name;
+  const std::string path = InTree("tests/golden/" + name);
   std::ifstream file(path, std::ios::binary);
   INFO(path);
   REQUIRE(file.is_open());

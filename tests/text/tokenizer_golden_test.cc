@@ -10,11 +10,12 @@
 #include "server/text/tokenizer.h"
 #include "server/text/unicode/utf8.h"
 #include "tests/support/catch.h"
+#include "tests/support/tree.h"
 
 namespace penstock::text {
 namespace {
 
-constexpr char kFolder[] = PENSTOCK_GOLDEN "/tokenizers/";
+const std::string kFolder = testing::InTree("tests/golden/tokenizers/");
 constexpr uint32_t kBlock = 4096;
 // As the script has them.
 constexpr uint32_t kBlocks[] = {0, 1, 2, 3, 0xa, 0xf, 0x10, 0x11, 0x1d, 0x1f};
@@ -28,7 +29,7 @@ std::string Slurp(const std::string& path) {
 
 const nlohmann::json& Cases() {
   static const auto& cases =
-      *new nlohmann::json(nlohmann::json::parse(Slurp(std::string(kFolder) + "cases.json")));
+      *new nlohmann::json(nlohmann::json::parse(Slurp(kFolder + "cases.json")));
   return cases;
 }
 

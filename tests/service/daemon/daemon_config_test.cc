@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/shards.h"
+#include "tests/support/tree.h"
 
 namespace penstock {
 namespace {
@@ -23,7 +24,7 @@ TEST_CASE("an empty configuration has every default") {
 }
 
 TEST_CASE("the annotated configuration names the defaults") {
-  const auto example = ReadDaemonConfig(PENSTOCK_SOURCE_DIR "/config/penstockd.textproto");
+  const auto example = ReadDaemonConfig(testing::InTree("config/penstockd.textproto"));
   REQUIRE(example.ok());
   CHECK(example->SerializeAsString() == ParseDaemonConfig("", "empty")->SerializeAsString());
 }
