@@ -49,7 +49,7 @@ class Clocked {
     return taken;
   }
   // As many as it wants, without a look at the clock.
-  static constexpr uint64_t kMany = 500;
+  static constexpr uint64_t kMany = 50;
 
   // Ticks for so long while it asks for more; ends early where `ends` says so. Returns the batches that it got.
   template <typename Ends>
