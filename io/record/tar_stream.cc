@@ -21,12 +21,12 @@ bool IsRepairedBy(const std::string& block, absl::string_view found, const std::
 }
 
 Owner OwnerOf(const std::string& block, const std::string* before, const std::string* behind) {
-  const absl::string_view path = TarPathField(reinterpret_cast<const uint8_t*>(block.data()));
+  const auto* const head = reinterpret_cast<const uint8_t*>(block.data());
+  if (block.size() < kTarBlockBytes || IsTarPathHeader(head)) return Owner::kUnknown;
+  const absl::string_view path = TarPathField(head);
   absl::string_view key, extension;
-  if (block.size() < kTarBlockBytes || !SplitTarPath(path, &key, &extension))
-    return Owner::kUnknown;
-  const bool is_before = before != nullptr && key == *before;
-  if (is_before) return Owner::kBefore;
+  if (!SplitTarPath(path, &key, &extension)) return Owner::kUnknown;
+  if (before != nullptr && key == *before) return Owner::kBefore;
   if (behind != nullptr && key == *behind) return Owner::kBehind;
   if (before != nullptr && IsRepairedBy(block, key, *before)) return Owner::kBefore;
   if (behind != nullptr && IsRepairedBy(block, key, *behind)) return Owner::kBehind;
@@ -123,10 +123,7 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
     EndLost(chunk);
     return false;
   }
-  if (sample_ && sample_->key != key) {
-    EndSample(chunk);
-    return true;
-  }
+  if (sample_ && sample_->key != key) EndSample(chunk);
   const uint64_t data_end = head_.bytes + head_.size;
   const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
   const uint64_t begin = sample_ ? sample_->begin : at_;
@@ -176,11 +173,17 @@ bool TarStream::TakeDamage(RecordChunk* chunk, DamageReason reason, const std::s
     EndLost(chunk);
     return false;
   }
-  const absl::Span<const uint8_t> block = AtHand();
-  damaged_ = Damaged{at_, reason,
-                     std::string(reinterpret_cast<const char*>(block.data()),
-                                 std::min(block.size(), kTarBlockBytes))};
-  at_ += damaged_->block.size();
+  const absl::Span<const uint8_t> bytes = AtHand();
+  const std::string block(reinterpret_cast<const char*>(bytes.data()),
+                          std::min(bytes.size(), kTarBlockBytes));
+  at_ += block.size();
+  if (damaged_) {
+    // Where no sound member is between two of them, nothing tells whose they were.
+    damaged_->block.clear();
+    damaged_->is_over = false;
+  } else {
+    damaged_ = Damaged{at_ - block.size(), reason, block};
+  }
   return true;
 }
 
