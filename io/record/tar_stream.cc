@@ -36,6 +36,11 @@ Owner OwnerOf(const std::string& block, const std::string* before, const std::st
   return is_text && block.compare(257, 5, "ustar") == 0 ? Owner::kNeither : Owner::kUnknown;
 }
 
+std::string CutMemberMessage(uint64_t size) {
+  return absl::StrCat("the file ends inside of a tar member: its data of ", size,
+                      " bytes is not all there");
+}
+
 bool IsZeros(absl::Span<const uint8_t> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
 }
@@ -105,6 +110,9 @@ bool TarStream::GoOn(RecordChunk* chunk) {
   if (head_.is_regular() && !IsTarMeta(head_.path) && SplitTarPath(head_.path, &key, &extension)) {
     return TakeMember(chunk, key);
   }
+  // Samples may have stood behind it.
+  if (is_plain() && at_ + head_.bytes + head_.size > window().plain_end())
+    return TakeDamage(chunk, DamageReason::kCutRecord, CutMemberMessage(head_.size));
   // It is of no sample, but may lie inside of one's bytes, of which there are not more than of any record.
   const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
   if (sample_ && end - sample_->begin > kMaxRecordBytes) EndSample(chunk);
@@ -142,9 +150,7 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
     }
   }
   if (is_cut) {
-    return TakeDamage(chunk, DamageReason::kCutRecord,
-                      absl::StrCat("the file ends inside of a tar member: its data of ", head_.size,
-                                   " bytes is not all there"));
+    return TakeDamage(chunk, DamageReason::kCutRecord, CutMemberMessage(head_.size));
   }
   if (is_long && !lost_) {
     const std::string what =

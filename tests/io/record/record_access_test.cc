@@ -13,6 +13,7 @@
 #include "io/record/fixed_length_format.h"
 #include "io/record/index_file.h"
 #include "io/record/named_access.h"
+#include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
 #include "io/record/text_line_format.h"
@@ -97,6 +98,35 @@ TEST_CASE("An index of any format finds the records that its stream finds") {
         CHECK(access.OrdinalOf(file, offset) == i);
       }
     }
+  }
+}
+
+TEST_CASE(
+    "A line of the largest size is one for the stream and for the index, a longer one for none") {
+  const auto format = TextLineFormat();
+  for (const uint64_t length : {kMaxRecordBytes - 1, kMaxRecordBytes}) {
+    CAPTURE(length);
+    const auto file = InMemory(std::string(length, 'l') + "\nend\n");
+    const bool fits = length < kMaxRecordBytes;
+    auto stream = *RecordStream::Open(file, Compression::kNone,
+                                      {.format = format, .on_damage = OnDamage::kSkipRecord});
+    uint64_t records = 0;
+    RecordChunk chunk;
+    do {
+      stream->Next(&chunk);
+      records += chunk.records.size();
+    } while (chunk.error.ok() && !chunk.end_of_file);
+    CHECK(records == (fits ? 2 : 1));
+    NoIndexStore nowhere;
+    const auto index =
+        LoadOrBuildIndex(file, *format->access(), nowhere, {.on_damage = OnDamage::kSkipRecord});
+    REQUIRE(index.ok());
+    REQUIRE((*index)->size() == records);
+    Arena arena;
+    const auto data =
+        format->access()->Read(*file, (*index)->offset(0), (*index)->length(0), arena);
+    REQUIRE(data.ok());
+    CHECK(data->size() == (fits ? length : 3));
   }
 }
 
