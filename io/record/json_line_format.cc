@@ -64,14 +64,16 @@ class JsonLines final : public RecordFormat, public RecordAccess {
  public:
   explicit JsonLines(bool any_bytes) : any_bytes_(any_bytes) {}
 
-  std::string ContentKey() const override { return "json_line"; }
+  std::string ContentKey() const override { return "json_lines"; }
   const RecordAccess* access() const override { return this; }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {
     return std::make_unique<JsonLineStream>(std::move(source), any_bytes_);
   }
 
   // What is no document depends on it.
-  std::string IndexKey() const override { return any_bytes_ ? "json_line_any_bytes" : "json_line"; }
+  std::string IndexKey() const override {
+    return any_bytes_ ? "json_lines_any_bytes" : "json_lines";
+  }
   const RecordShape& shape() const override { return shape_; }
 
   absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,

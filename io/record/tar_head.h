@@ -11,8 +11,8 @@
 // type x (pax, POSIX.1-2001) lines "LENGTH KEY=VALUE\n" that tell of it. A block of zeros ends the archive.
 //
 // Threads:  any; no state.
-// Limits:   kMaxTarPathBytes of what stands in front of a header.
-// Cost:     about 40 ns a header: the sum.
+// Limits:   kMaxTarPathBytes of all that stands in front of a member's header.
+// Cost:     the sum of each header's 512 bytes.
 #pragma once
 
 #include <cstddef>

@@ -12,6 +12,7 @@
 #include "io/record/csv_format.h"
 #include "io/record/fixed_length_format.h"
 #include "io/record/index_file.h"
+#include "io/record/json_line_format.h"
 #include "io/record/named_access.h"
 #include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
@@ -206,6 +207,7 @@ TEST_CASE("Bytes that are no record any more are not taken for one") {
 TEST_CASE("Who reads files without a spec knows formats by their names") {
   CHECK(AccessNamed("text_line") == TextLineFormat()->access());
   CHECK(AccessNamed("tfrecord") == TfrecordFormat()->access());
+  CHECK(AccessNamed("json_lines") == JsonLineFormat(/*any_bytes=*/false)->access());
   CHECK(AccessNamed("csv") == nullptr);
   CHECK(absl::StrContains(NamesOfAccesses(), "tfrecord, text_line"));
 }
