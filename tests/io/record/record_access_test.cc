@@ -61,6 +61,8 @@ std::vector<Case> Cases() {
       {"records of one length, shorter than the header", fixed(5, 3, 2), "hh"},
       {"records of one length, no footer", fixed(5, 3, 2), "hhhrrr"},
       {"records of one length, none", fixed(5, 0, 0), ""},
+      {"JSON lines", JsonLineFormat(false), "\n{}\r\n\n 1 \n \t\n\n[2,\r3]\n\"end\"\r"},
+      {"JSON lines of which the last is blank", JsonLineFormat(true), "1\n2\r\n\n  \r"},
       {"csv", csv, "a,b\n1,\"x\ny\"\r\n2,z\r\r\n3,\"\"\"\n\"\n4,end"},
   };
 }
