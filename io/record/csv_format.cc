@@ -92,9 +92,7 @@ class CsvStream final : public RecordStream {
       if (taken() > 0) return false;
       const size_t have = window().size();
       if (have > kMaxRecordBytes) {
-        Fail(chunk, window().offset(), DamageReason::kTooLong,
-             absl::DataLossError(
-                 absl::StrCat("record longer than limit: more than ", kMaxRecordBytes, " bytes")));
+        FailTooLong(chunk);
         return false;
       }
       const absl::Status status = window().Ensure(have + 1);
@@ -106,9 +104,20 @@ class CsvStream final : public RecordStream {
     }
     end->length = *length;
     end->in_quotes = record.in_quotes();
+    if (end->length + end->ends > kMaxRecordBytes) {
+      FailTooLong(chunk);
+      return false;
+    }
     if (end->length + end->ends > 0) return true;
     End(chunk);
     return false;
+  }
+
+  // The record behind those of the chunk, its end counted.
+  void FailTooLong(RecordChunk* chunk) {
+    Fail(chunk, window().offset() + taken(), DamageReason::kTooLong,
+         absl::DataLossError(
+             absl::StrCat("record longer than limit: more than ", kMaxRecordBytes, " bytes")));
   }
 
   // The first record, whatever its fields are. False when the chunk ends with it.

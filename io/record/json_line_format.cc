@@ -1,14 +1,13 @@
 #include "io/record/json_line_format.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/json_text.h"
+#include "io/record/line_access.h"
+#include "io/record/line_stream.h"
 #include "io/record/record_access.h"
 #include "io/record/record_index.h"
-#include "io/record/record_stream.h"
 
 namespace penstock {
 namespace {
@@ -19,49 +18,23 @@ bool IsBlank(absl::string_view text, bool line_ends = false) {
   });
 }
 
-class JsonLineStream final : public RecordStream {
+class JsonLineStream final : public LineStream {
  public:
   JsonLineStream(RecordSource source, bool any_bytes)
-      : RecordStream(std::move(source)), any_bytes_(any_bytes) {}
+      : LineStream(std::move(source)), any_bytes_(any_bytes) {}
 
  protected:
   void NextRecords(RecordChunk* chunk) override {
-    size_t searched = 0;  // behind taken(), bytes known to hold no line end
-    while (taken() < ByteWindow::kPieceBytes) {
-      const uint8_t* const begin = window().data() + taken();
-      const size_t left = window().size() - taken();
-      const void* const line_end =
-          left == searched ? nullptr : std::memchr(begin + searched, '\n', left - searched);
-      if (line_end != nullptr) {
-        const size_t length = static_cast<const uint8_t*>(line_end) - begin;
-        searched = 0;
-        if (length > kMaxRecordBytes && taken() > 0) return;
-        if (!TakeLine(chunk, length, length + 1)) return;
-        continue;
-      }
-      // More bytes move the window, which the lines before must not see.
-      if (taken() > 0) return;
-      searched = left;
-      if (searched > kMaxRecordBytes + 1) return DropLongLine(chunk);
-      const absl::Status status = window().Ensure(searched + 1);
-      if (!status.ok()) return EndOfStream(chunk, window().offset(), status);
-      if (window().size() > searched) continue;
-      // The last line, without an end of its own.
-      if (searched > 0 && !TakeLine(chunk, searched, searched)) return;
-      return End(chunk);
-    }
+    NextLines(chunk, [this, chunk](size_t length, size_t bytes) {
+      return TakeLine(chunk, length, bytes);
+    });
   }
 
  private:
-  // The line of the next `length` bytes, of `bytes` with its end. False: the chunk ends with it.
   bool TakeLine(RecordChunk* chunk, size_t length, size_t bytes) {
     const uint64_t offset = window().offset() + taken();
     absl::string_view line(reinterpret_cast<const char*>(window().data() + taken()), length);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (line.size() > kMaxRecordBytes) {
-      DropLongLine(chunk);
-      return false;
-    }
     if (IsBlank(line)) {
       Take(bytes);
       return true;
@@ -83,29 +56,6 @@ class JsonLineStream final : public RecordStream {
     return true;
   }
 
-  // The line at the window's beginning, as far as it goes.
-  void DropLongLine(RecordChunk* chunk) {
-    const uint64_t offset = window().offset();
-    if (!skips_damage()) {
-      return Fail(chunk, offset, DamageReason::kTooLong,
-                  absl::DataLossError(absl::StrCat("line longer than limit: more than ",
-                                                   kMaxRecordBytes, " bytes")));
-    }
-    while (true) {
-      const void* const line_end =
-          window().size() == 0 ? nullptr : std::memchr(window().data(), '\n', window().size());
-      if (line_end != nullptr) {
-        window().Drop(static_cast<const uint8_t*>(line_end) - window().data() + 1);
-        break;
-      }
-      window().Drop(window().size());
-      const absl::Status status = window().Ensure(1);
-      if (!status.ok()) return EndOfStream(chunk, offset, status);
-      if (window().size() == 0) break;
-    }
-    chunk->damage.push_back({offset, window().offset() - offset, DamageReason::kTooLong});
-  }
-
   const bool any_bytes_;
   JsonTokens tokens_;
 };
@@ -114,14 +64,16 @@ class JsonLines final : public RecordFormat, public RecordAccess {
  public:
   explicit JsonLines(bool any_bytes) : any_bytes_(any_bytes) {}
 
-  std::string ContentKey() const override { return "json_line"; }
+  std::string ContentKey() const override { return "json_lines"; }
   const RecordAccess* access() const override { return this; }
   std::unique_ptr<RecordStream> NewStream(RecordSource source) const override {
     return std::make_unique<JsonLineStream>(std::move(source), any_bytes_);
   }
 
   // What is no document depends on it.
-  std::string IndexKey() const override { return any_bytes_ ? "json_line_any_bytes" : "json_line"; }
+  std::string IndexKey() const override {
+    return any_bytes_ ? "json_lines_any_bytes" : "json_lines";
+  }
   const RecordShape& shape() const override { return shape_; }
 
   absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
@@ -146,18 +98,13 @@ class JsonLines final : public RecordFormat, public RecordAccess {
       line = line.substr(0, line_end);
     }
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (line.size() > kMaxRecordBytes || IsBlank(line)) return false;
+    if (IsBlank(line)) return false;
     *length = line.size();
     return true;
   }
 
   bool IsAt(RandomAccessFile& file, uint64_t offset, uint64_t length) const override {
-    uint8_t before = '\n';
-    if (offset > 0) {
-      const absl::StatusOr<size_t> read = file.ReadAt(offset - 1, {&before, 1});
-      if (!read.ok() || *read == 0) return false;
-    }
-    return before == '\n' && RecordAccess::IsAt(file, offset, length);
+    return BeginsLine(file, offset) && RecordAccess::IsAt(file, offset, length);
   }
 
   uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
@@ -172,8 +119,13 @@ class JsonLines final : public RecordFormat, public RecordAccess {
 
 }  // namespace
 
-std::shared_ptr<const RecordFormat> JsonLineFormat(bool any_bytes) {
-  return std::make_shared<JsonLines>(any_bytes);
+const std::shared_ptr<const RecordFormat>& JsonLineFormat(bool any_bytes) {
+  // Never destroyed: other threads may still be at work when the process ends.
+  static const auto* const strict =
+      new std::shared_ptr<const RecordFormat>(std::make_shared<JsonLines>(false));
+  static const auto* const lax =
+      new std::shared_ptr<const RecordFormat>(std::make_shared<JsonLines>(true));
+  return any_bytes ? *lax : *strict;
 }
 
 }  // namespace penstock

@@ -9,6 +9,6 @@
 namespace penstock {
 
 // `any_bytes`: bytes that are no UTF-8 are no damage.
-std::shared_ptr<const RecordFormat> JsonLineFormat(bool any_bytes);
+const std::shared_ptr<const RecordFormat>& JsonLineFormat(bool any_bytes);
 
 }  // namespace penstock

@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "io/record/line_stream.h"
 #include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
-#include "io/record/record_stream.h"
 #include "io/record/scan_progress.h"
-#include "io/record/text_line_format.h"
 
 namespace penstock {
 namespace {
@@ -53,7 +52,7 @@ class LineScan {
  private:
   // The line that began at begin_ ends here: offset_ is behind its text, `next` where the next one begins.
   absl::Status TakeLine(uint64_t next) {
-    if (offset_ - begin_ <= kMaxRecordBytes) {
+    if (next - begin_ <= kMaxRecordBytes) {
       offsets_.Add(begin_);
       found_.records_end = next;
     } else if (options_.on_damage == OnDamage::kSkipRecord) {
@@ -133,12 +132,7 @@ class Access final : public RecordAccess {
   }
 
   bool IsAt(RandomAccessFile& file, uint64_t offset, uint64_t length) const override {
-    uint8_t before = '\n';
-    if (offset > 0) {
-      const absl::StatusOr<size_t> read = file.ReadAt(offset - 1, {&before, 1});
-      if (!read.ok() || *read == 0) return false;
-    }
-    return before == '\n' && RecordAccess::IsAt(file, offset, length);
+    return BeginsLine(file, offset) && RecordAccess::IsAt(file, offset, length);
   }
 
   uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
@@ -162,6 +156,13 @@ class Access final : public RecordAccess {
 const RecordAccess& LineAccess() {
   static const auto* const access = new Access;
   return *access;
+}
+
+bool BeginsLine(RandomAccessFile& file, uint64_t offset) {
+  if (offset == 0) return true;
+  uint8_t before = 0;
+  const absl::StatusOr<size_t> read = file.ReadAt(offset - 1, {&before, 1});
+  return read.ok() && *read == 1 && before == '\n';
 }
 
 }  // namespace penstock

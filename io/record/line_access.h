@@ -10,4 +10,7 @@ namespace penstock {
 
 const RecordAccess& LineAccess();
 
+// Whether a line begins at `offset`: there is nothing before it, or a line's end.
+bool BeginsLine(RandomAccessFile& file, uint64_t offset);
+
 }  // namespace penstock

@@ -10,11 +10,9 @@ namespace penstock {
 namespace {
 
 absl::Span<const RecordAccess* const> All() {
-  // Never destroyed: other threads may still be at work when the process ends.
-  static const auto* const json_line = new auto(JsonLineFormat(/*any_bytes=*/false));
-  static const auto* const any_bytes = new auto(JsonLineFormat(/*any_bytes=*/true));
   static const RecordAccess* const all[] = {&TfrecordAccess(), &LineAccess(), TarFormat()->access(),
-                                            (*json_line)->access(), (*any_bytes)->access()};
+                                            JsonLineFormat(/*any_bytes=*/false)->access(),
+                                            JsonLineFormat(/*any_bytes=*/true)->access()};
   return all;
 }
 

@@ -1,4 +1,5 @@
-// Formats that are known by their name alone, since no option decides which records there are: for who indexes files without a spec.
+// Formats whose name alone says which records there are: for the command, which indexes files without an op. A format with further options (csv)
+// is known to its op alone.
 //
 // Threads:  any.
 #pragma once
@@ -10,7 +11,7 @@
 
 namespace penstock {
 
-// The one of that RecordAccess::IndexKey(): "tfrecord", "text_line", "tar". Null where there is none.
+// The one of that RecordAccess::IndexKey(): "tfrecord", "text_line". Null where there is none.
 const RecordAccess* AccessNamed(absl::string_view index_key);
 // All of them, as a message lists them.
 std::string NamesOfAccesses();

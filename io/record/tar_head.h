@@ -11,8 +11,8 @@
 // type x (pax, POSIX.1-2001) lines "LENGTH KEY=VALUE\n" that tell of it. A block of zeros ends the archive.
 //
 // Threads:  any; no state.
-// Limits:   kMaxTarPathBytes of what stands in front of a header.
-// Cost:     about 40 ns a header: the sum.
+// Limits:   kMaxTarPathBytes of all that stands in front of a member's header.
+// Cost:     the sum of each header's 512 bytes.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,8 @@ TarHead::Found ReadTarHead(absl::Span<const uint8_t> bytes, TarHead* head);
 bool IsTarHeader(const uint8_t* block);
 // What the block's own field of a path says, however damaged the rest.
 absl::string_view TarPathField(const uint8_t* block);
+// Whether its type says that it stands in front of a member's header; its own path is of no member then.
+bool IsTarPathHeader(const uint8_t* block);
 
 // The two parts of a member's path, as WebDataset splits it: the key is all up to the first dot of the last component, the extension what is behind
 // it. False where it has none. Both are parts of `path`.

@@ -21,12 +21,12 @@ bool IsRepairedBy(const std::string& block, absl::string_view found, const std::
 }
 
 Owner OwnerOf(const std::string& block, const std::string* before, const std::string* behind) {
-  const absl::string_view path = TarPathField(reinterpret_cast<const uint8_t*>(block.data()));
+  const auto* const head = reinterpret_cast<const uint8_t*>(block.data());
+  if (block.size() < kTarBlockBytes || IsTarPathHeader(head)) return Owner::kUnknown;
+  const absl::string_view path = TarPathField(head);
   absl::string_view key, extension;
-  if (block.size() < kTarBlockBytes || !SplitTarPath(path, &key, &extension))
-    return Owner::kUnknown;
-  const bool is_before = before != nullptr && key == *before;
-  if (is_before) return Owner::kBefore;
+  if (!SplitTarPath(path, &key, &extension)) return Owner::kUnknown;
+  if (before != nullptr && key == *before) return Owner::kBefore;
   if (behind != nullptr && key == *behind) return Owner::kBehind;
   if (before != nullptr && IsRepairedBy(block, key, *before)) return Owner::kBefore;
   if (behind != nullptr && IsRepairedBy(block, key, *behind)) return Owner::kBehind;
@@ -34,6 +34,11 @@ Owner OwnerOf(const std::string& block, const std::string* before, const std::st
   const bool is_text =
       std::all_of(path.begin(), path.end(), [](char c) { return static_cast<uint8_t>(c) >= ' '; });
   return is_text && block.compare(257, 5, "ustar") == 0 ? Owner::kNeither : Owner::kUnknown;
+}
+
+std::string CutMemberMessage(uint64_t size) {
+  return absl::StrCat("the file ends inside of a tar member: its data of ", size,
+                      " bytes is not all there");
 }
 
 bool IsZeros(absl::Span<const uint8_t> bytes) {
@@ -105,6 +110,9 @@ bool TarStream::GoOn(RecordChunk* chunk) {
   if (head_.is_regular() && !IsTarMeta(head_.path) && SplitTarPath(head_.path, &key, &extension)) {
     return TakeMember(chunk, key);
   }
+  // Samples may have stood behind it.
+  if (is_plain() && at_ + head_.bytes + head_.size > window().plain_end())
+    return TakeDamage(chunk, DamageReason::kCutRecord, CutMemberMessage(head_.size));
   // It is of no sample, but may lie inside of one's bytes, of which there are not more than of any record.
   const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
   if (sample_ && end - sample_->begin > kMaxRecordBytes) EndSample(chunk);
@@ -123,10 +131,7 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
     EndLost(chunk);
     return false;
   }
-  if (sample_ && sample_->key != key) {
-    EndSample(chunk);
-    return true;
-  }
+  if (sample_ && sample_->key != key) EndSample(chunk);
   const uint64_t data_end = head_.bytes + head_.size;
   const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
   const uint64_t begin = sample_ ? sample_->begin : at_;
@@ -145,9 +150,7 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
     }
   }
   if (is_cut) {
-    return TakeDamage(chunk, DamageReason::kCutRecord,
-                      absl::StrCat("the file ends inside of a tar member: its data of ", head_.size,
-                                   " bytes is not all there"));
+    return TakeDamage(chunk, DamageReason::kCutRecord, CutMemberMessage(head_.size));
   }
   if (is_long && !lost_) {
     const std::string what =
@@ -176,11 +179,17 @@ bool TarStream::TakeDamage(RecordChunk* chunk, DamageReason reason, const std::s
     EndLost(chunk);
     return false;
   }
-  const absl::Span<const uint8_t> block = AtHand();
-  damaged_ = Damaged{at_, reason,
-                     std::string(reinterpret_cast<const char*>(block.data()),
-                                 std::min(block.size(), kTarBlockBytes))};
-  at_ += damaged_->block.size();
+  const absl::Span<const uint8_t> bytes = AtHand();
+  const std::string block(reinterpret_cast<const char*>(bytes.data()),
+                          std::min(bytes.size(), kTarBlockBytes));
+  at_ += block.size();
+  if (damaged_) {
+    // Where no sound member is between two of them, nothing tells whose they were.
+    damaged_->block.clear();
+    damaged_->is_over = false;
+  } else {
+    damaged_ = Damaged{at_ - block.size(), reason, block};
+  }
   return true;
 }
 

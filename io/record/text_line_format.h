@@ -2,17 +2,12 @@
 // dropped too.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <string>
 
 #include "io/record/record_format.h"
 
 namespace penstock {
 
 std::shared_ptr<const RecordFormat> TextLineFormat();
-
-// What is said of a line above kMaxRecordBytes, its end not counted.
-std::string LongLineMessage();
 
 }  // namespace penstock

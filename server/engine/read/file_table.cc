@@ -7,6 +7,7 @@
 #include "base/cache_folder.h"
 #include "base/file_error.h"
 #include "base/kept_descriptors.h"
+#include "io/record/named_access.h"
 #include "io/record/record_access.h"
 #include "io/record/record_chunk.h"
 #include "server/engine/tasks/errands.h"
@@ -215,36 +216,37 @@ absl::StatusOr<uint64_t> FileTable::OrdinalOf(uint32_t file, uint64_t offset) {
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,
                                           uint64_t offset) {
   const FileEntry& entry = manifest_[file];
+  // An error of reading has an address already.
+  if (absl::StrContains(status.message(), entry.path)) return status;
   // What is on another machine is not walked through for a record's ordinal.
   if (entry.indexed != nullptr && IsAddress(entry.path)) {
-    if (absl::StrContains(status.message(), entry.path)) return status;
     return absl::Status(status.code(),
                         absl::StrCat(status.message(), " (", entry.path, ", offset ", offset, ")"));
   }
-  if (entry.indexed != nullptr) {
-    absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
-    // An error of reading has an address already.
-    const bool has_address = absl::StrContains(status.message(), entry.path);
-    if (handle.ok() && !has_address) {
-      const std::shared_ptr<const RecordIndex> index = KnownIndex(file);
-      if (index != nullptr && absl::IsDataLoss(status) &&
-          index->data_version() != (*handle)->VersionNow() &&
-          !IsWhereIndexed(**handle, *entry.indexed->access(), *index, offset)) {
-        return absl::DataLossError(absl::StrCat(
-            "the file changed since its index was made: no sound record is where that says; "
-            "`penstock index ",
-            entry.path, "` makes another one, for a pipeline that is created anew (", entry.path,
-            ", offset ", offset, ")"));
-      }
-      const absl::StatusOr<uint64_t> ordinal = OrdinalOf(file, offset);
-      if (ordinal.ok()) {
-        return WithMessage(status, absl::StrCat(status.message(), " (", entry.path, ", record ",
-                                                *ordinal, ", offset ", offset, ")"));
-      }
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle =
+      entry.indexed != nullptr ? Open(file) : absl::NotFoundError("no file of records");
+  if (handle.ok()) {
+    const RecordAccess& access = *entry.indexed->access();
+    const std::shared_ptr<const RecordIndex> index = KnownIndex(file);
+    if (index != nullptr && absl::IsDataLoss(status) &&
+        index->data_version() != (*handle)->VersionNow() &&
+        !IsWhereIndexed(**handle, access, *index, offset)) {
+      const std::string key = access.IndexKey();
+      const std::string remedy =
+          AccessNamed(key) != nullptr
+              ? absl::StrCat("`penstock index ", entry.path, " --format ", key,
+                             "` makes another one, for a pipeline that is created anew")
+              : "a pipeline that is created anew makes another one";
+      return absl::DataLossError(absl::StrCat(
+          "the file changed since its index was made: no sound record is where that says; ", remedy,
+          " (", entry.path, ", offset ", offset, ")"));
+    }
+    const absl::StatusOr<uint64_t> ordinal = OrdinalOf(file, offset);
+    if (ordinal.ok()) {
+      return WithMessage(status, absl::StrCat(status.message(), " (", entry.path, ", record ",
+                                              *ordinal, ", offset ", offset, ")"));
     }
   }
-  // An error of reading has an address already.
-  if (absl::StrContains(status.message(), entry.path)) return status;
   if (entry.is_one_element)
     return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path, ")"));
   return absl::Status(status.code(), absl::StrCat(status.message(), " (", entry.path,

@@ -1,5 +1,4 @@
-// The records of files as the source of a plan: what the ops tfrecord, text_line and
-// fixed_length_record share.
+// The records of files as the source of a plan: what all ops share that are such a source, whatever the format.
 //
 // Threads:  one thread, while a plan is made.
 #pragma once

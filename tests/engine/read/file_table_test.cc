@@ -352,7 +352,7 @@ TEST_CASE("A record that is not where an index says is told of as a change, and 
   // Two records become one: the second is no more where it was.
   change(50 * frame, test::Frame(std::string(200 + 16, 'y')));
   CHECK_THAT(told(51), Catch::StartsWith("the file changed since its index was made") &&
-                           Catch::Contains("penstock index " + path));
+                           Catch::Contains("penstock index " + path + " --format tfrecord`"));
   CHECK_THAT(told(50), Catch::StartsWith("the file changed since its index was made"));
   CHECK(told(30) == "data checksum mismatch (" + path + ", record 30, offset 3480)");
 }

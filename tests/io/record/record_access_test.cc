@@ -12,7 +12,9 @@
 #include "io/record/csv_format.h"
 #include "io/record/fixed_length_format.h"
 #include "io/record/index_file.h"
+#include "io/record/json_line_format.h"
 #include "io/record/named_access.h"
+#include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
 #include "io/record/text_line_format.h"
@@ -59,6 +61,8 @@ std::vector<Case> Cases() {
       {"records of one length, shorter than the header", fixed(5, 3, 2), "hh"},
       {"records of one length, no footer", fixed(5, 3, 2), "hhhrrr"},
       {"records of one length, none", fixed(5, 0, 0), ""},
+      {"JSON lines", JsonLineFormat(false), "\n{}\r\n\n 1 \n \t\n\n[2,\r3]\n\"end\"\r"},
+      {"JSON lines of which the last is blank", JsonLineFormat(true), "1\n2\r\n\n  \r"},
       {"csv", csv, "a,b\n1,\"x\ny\"\r\n2,z\r\r\n3,\"\"\"\n\"\n4,end"},
   };
 }
@@ -97,6 +101,35 @@ TEST_CASE("An index of any format finds the records that its stream finds") {
         CHECK(access.OrdinalOf(file, offset) == i);
       }
     }
+  }
+}
+
+TEST_CASE(
+    "A line of the largest size is one for the stream and for the index, a longer one for none") {
+  const auto format = TextLineFormat();
+  for (const uint64_t length : {kMaxRecordBytes - 1, kMaxRecordBytes}) {
+    CAPTURE(length);
+    const auto file = InMemory(std::string(length, 'l') + "\nend\n");
+    const bool fits = length < kMaxRecordBytes;
+    auto stream = *RecordStream::Open(file, Compression::kNone,
+                                      {.format = format, .on_damage = OnDamage::kSkipRecord});
+    uint64_t records = 0;
+    RecordChunk chunk;
+    do {
+      stream->Next(&chunk);
+      records += chunk.records.size();
+    } while (chunk.error.ok() && !chunk.end_of_file);
+    CHECK(records == (fits ? 2 : 1));
+    NoIndexStore nowhere;
+    const auto index =
+        LoadOrBuildIndex(file, *format->access(), nowhere, {.on_damage = OnDamage::kSkipRecord});
+    REQUIRE(index.ok());
+    REQUIRE((*index)->size() == records);
+    Arena arena;
+    const auto data =
+        format->access()->Read(*file, (*index)->offset(0), (*index)->length(0), arena);
+    REQUIRE(data.ok());
+    CHECK(data->size() == (fits ? length : 3));
   }
 }
 
@@ -176,6 +209,7 @@ TEST_CASE("Bytes that are no record any more are not taken for one") {
 TEST_CASE("Who reads files without a spec knows formats by their names") {
   CHECK(AccessNamed("text_line") == TextLineFormat()->access());
   CHECK(AccessNamed("tfrecord") == TfrecordFormat()->access());
+  CHECK(AccessNamed("json_lines") == JsonLineFormat(/*any_bytes=*/false)->access());
   CHECK(AccessNamed("csv") == nullptr);
   CHECK(absl::StrContains(NamesOfAccesses(), "tfrecord, text_line"));
 }

@@ -230,6 +230,50 @@ TEST_CASE("Of a head that is all rubbish the samples around it are left out") {
          std::vector<Damage>{{2 * kMember, 4 * kMember, DamageReason::kLengthChecksum}}));
 }
 
+TEST_CASE("Of damage whose owner nothing tells the samples around it are left out") {
+  std::string bad = test::TarMember("0000.cls", "b");
+  bad[110] ^= 0x11;
+  const std::string begin = test::TarMember("0000.jpg", "a");
+  const std::string end = test::TarMember("0001.jpg", "c") + test::TarMember("0001.cls", "d") +
+                          test::TarMember("0002.jpg", "e") + std::string(1024, '\0');
+  const struct {
+    const char* name;
+    std::string damaged;
+  } cases[] = {
+      {"behind a pax header with a path of its own",
+       test::TarMember("PaxHeaders/0000.cls", "11 mtime=1\n", 'x') + bad},
+      {"in front of another one", bad + test::TarMember("x.y", "no pax lines", 'x')},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.name);
+    const std::string bytes = begin + c.damaged + end;
+    for (const Found& found : {ReadAll(bytes, Compression::kNone, OnDamage::kSkipRecord),
+                               ReadByIndex(bytes, OnDamage::kSkipRecord)}) {
+      CHECK(found.error.ok());
+      CHECK((found.samples == Samples{{"0002", {{"jpg", "e"}}}}));
+      CHECK(found.damage.size() == 1);
+    }
+  }
+}
+
+TEST_CASE("Headers in front of a member have one limit together") {
+  const std::string link = test::TarMember("x", std::string(400 << 10, 'l'), 'K');
+  const std::string member = test::TarMember("0001.jpg", "d") + std::string(1024, '\0');
+  CHECK(ReadAll(link + link + member, Compression::kNone).samples.size() == 1);
+  CHECK(absl::StrContains(ReadAll(link + link + link + member, Compression::kNone).error.message(),
+                          "headers of a path longer than limit"));
+}
+
+TEST_CASE("A member of no sample may be the one that is cut") {
+  const std::string cut = test::TarMember("0001.jpg", "d") +
+                          test::TarMember("README", std::string(2000, 'r')).substr(0, 1024);
+  CHECK(absl::StrContains(ReadAll(cut, Compression::kNone).error.message(),
+                          "the file ends inside of a tar member"));
+  const Found skipped = ReadAll(cut, Compression::kNone, OnDamage::kSkipRecord);
+  CHECK(skipped.error.ok());
+  CHECK(skipped.damage.size() == 1);
+}
+
 TEST_CASE("A tar file may be cut anywhere") {
   const std::string good = TenMembers();
   const Found all = ReadAll(good, Compression::kNone);
