@@ -227,6 +227,13 @@ TEST_CASE("What is not asked for is checked, and not decoded") {
   CHECK(Decoded(kId, R"({"id": 1, "x": [1e999, "\ud800", {"id": 2}]})") == "ok: 1");
   CHECK(absl::StartsWith(Decoded(kId, R"({"id": 1, "x": [01]})"), "not JSON: "));
   CHECK(absl::StartsWith(Decoded(kId, R"({"id": 1} {"id": 2})"), "not JSON: "));
+  // The object around them counts.
+  const auto lists = [](size_t depth) {
+    return "{\"x\": " + std::string(depth, '[') + std::string(depth, ']') + ", \"id\": 1}";
+  };
+  CHECK(Decoded(kId, lists(kJsonDepthMax - 1)) == "ok: 1");
+  CHECK(Decoded(kId, lists(kJsonDepthMax)) ==
+        "not JSON: more than 1024 brackets are open (byte 1029 of the text)");
 }
 
 TEST_CASE("A wrong declaration is told by its feature") {
