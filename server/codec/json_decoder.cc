@@ -172,24 +172,12 @@ class JsonDecoder::Walk {
     uint8_t value[8];
     const char* const wrong = ReadJsonScalar(text, fields_[field].type.dtype, value);
     if (wrong == nullptr) {
-      AppendNumber(field, value);
+      AppendJsonNumber(fields_[field], value, &scratch_.values[field]);
       return true;
     }
     if (*wrong == '\0') return Wrong(field, index, token, Expected(field, index));
     return Wrong(field, index, token, Expected(field, index),
                  absl::StrCat("one that is ", wrong, ": "));
-  }
-
-  void AppendNumber(size_t field, const uint8_t* value) {
-    JsonValues& values = scratch_.values[field];
-    const size_t size = DTypeSize(fields_[field].type.dtype);
-    if (values.to == nullptr) {
-      values.bytes.insert(values.bytes.end(), value, value + size);
-    } else if (values.count < fields_[field].row_values) {
-      // Of too many the rest is only counted.
-      std::memcpy(values.to + values.count * size, value, size);
-    }
-    ++values.count;
   }
 
   bool PutString(size_t field, int index, size_t token) {
@@ -228,7 +216,7 @@ class JsonDecoder::Walk {
   bool Missing(int index, size_t token) {
     const Node& node = paths_.node(index);
     for (const size_t field : node.below) {
-      if (Fill(field, node.level)) continue;
+      if (FillJsonValues(fields_[field], node.level, arena_, &scratch_.values[field])) continue;
       const JsonField& wanted = fields_[field];
       const char* const remedy = node.level < wanted.shape.size() && wanted.list_axes > node.level
                                      ? "allow_missing is not set"
@@ -243,67 +231,11 @@ class JsonDecoder::Walk {
     return true;
   }
 
-  // The axes from `level` on, and what they hold, of what is not there.
-  bool Fill(size_t field, size_t level) {
-    const JsonField& wanted = fields_[field];
-    if (level < wanted.list_axes) {
-      if (!wanted.allow_missing) return false;
-      CountAxis(field, level);
-      return true;
-    }
-    if (!wanted.has_default()) return false;
-    if (level == wanted.shape.size()) {
-      PutDefault(field);
-      return true;
-    }
-    for (int64_t i = 0; i < wanted.shape[level]; ++i) {
-      if (!Fill(field, level + 1)) return false;
-    }
-    CountAxis(field, level);
-    return true;
-  }
-
-  void PutDefault(size_t field) {
-    const JsonField& wanted = fields_[field];
-    JsonValues& values = scratch_.values[field];
-    const auto one_of = [&](size_t count) { return count == 1 ? 0 : values.count % count; };
-    if (wanted.type.dtype != DType::kString) {
-      const size_t size = DTypeSize(wanted.type.dtype);
-      return AppendNumber(field, wanted.default_numbers.data() +
-                                     size * one_of(wanted.default_numbers.size() / size));
-    }
-    const std::string& value = wanted.default_strings[one_of(wanted.default_strings.size())];
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(value.data());
-    if (wanted.shape.empty()) {
-      uint8_t* const to = arena_.Allocate(value.size());
-      if (!value.empty()) std::memcpy(to, bytes, value.size());
-      values.view = {to, value.size()};
-    } else {
-      values.bytes.insert(values.bytes.end(), bytes, bytes + value.size());
-      values.sizes.push_back(static_cast<uint32_t>(value.size()));
-    }
-    ++values.count;
-  }
-
   // --- axes ---
-
-  // What an axis holds so far: values, or rows of the axis in it.
-  int64_t Items(size_t field, size_t level) const {
-    const JsonValues& values = scratch_.values[field];
-    return level + 1 == values.splits.size()
-               ? static_cast<int64_t>(values.count)
-               : static_cast<int64_t>(values.splits[level + 1].size()) - 1;
-  }
-
-  // A row of the axis ends.
-  void CountAxis(size_t field, size_t level) {
-    scratch_.values[field].splits[level].push_back(Items(field, level));
-  }
 
   bool EndAxis(size_t field, int index, size_t level) {
     const int64_t wanted = fields_[field].shape[level];
-    const int64_t found = Items(field, level) - scratch_.values[field].splits[level].back();
-    CountAxis(field, level);
+    const int64_t found = EndJsonAxis(level, &scratch_.values[field]);
     if (wanted == kUnknownSize || wanted == found) return true;
     status_ = absl::DataLossError(absl::StrCat("feature \"", fields_[field].name, "\" (",
                                                paths_.PathTo(index, scratch_.places),
