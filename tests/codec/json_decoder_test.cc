@@ -274,6 +274,8 @@ TEST_CASE("A wrong declaration is told by its feature") {
        "feature \"a\": default_value: expected values of int64, found others"},
       {"name: 'a' dtype: 'int32' default_value { ints: 3000000000 }",
        "feature \"a\": default_value: expected a value of int32, found 3000000000"},
+      {"name: 'a' dtype: 'float32' default_value { floats: 1e39 }",
+       "feature \"a\": default_value: expected a value of float32, found 1e+39"},
       {"name: 'a' dtype: 'int64' shape: 3 default_value { ints: [1, 2] }",
        "feature \"a\": default_value: expected 1 or 3 values, found 2"},
   };
