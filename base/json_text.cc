@@ -33,9 +33,9 @@ JsonFault LocateStringFault(absl::string_view text) {
     }
     const size_t begin = at;
     for (++at; at < text.size() && text[at] != '"'; ++at) {
+      if (text[at] == '\\' && ++at == text.size()) break;
       if (static_cast<unsigned char>(text[at]) < 0x20)
         return {"a string has a control character in it", at};
-      at += text[at] == '\\';
     }
     if (at >= text.size()) return {"a string has no end", begin};
   }
@@ -271,16 +271,16 @@ bool JsonTokens::PassScalar(size_t token, JsonFault* fault) const {
   return false;
 }
 
-size_t JsonTokens::Pass(size_t token, JsonFault* fault) const {
+size_t JsonTokens::Pass(size_t token, JsonFault* fault, size_t around) const {
   // Of each open bracket: whether it is an object's.
   uint64_t objects[kJsonDepthMax / 64];
   size_t depth = 0;
   const auto is_object = [&] { return objects[(depth - 1) / 64] >> ((depth - 1) % 64) & 1; };
   const auto open = [&](bool object) {
-    if (depth == kJsonDepthMax) return false;
-    const uint64_t bit = uint64_t{1} << (depth % 64);
-    objects[depth / 64] = object ? (depth % 64 == 0 ? 0 : objects[depth / 64]) | bit
-                                 : (depth % 64 == 0 ? 0 : objects[depth / 64]) & ~bit;
+    if (depth + around >= kJsonDepthMax) return false;
+    uint64_t& word = objects[depth / 64];
+    if (depth % 64 == 0) word = 0;  // nobody wrote it yet
+    word = (word & ~(uint64_t{1} << (depth % 64))) | uint64_t{object} << (depth % 64);
     ++depth;
     return true;
   };

@@ -40,8 +40,8 @@ class JsonTokens {
   JsonTokens(const JsonTokens&) = delete;
   JsonTokens& operator=(const JsonTokens&) = delete;
 
-  // Finds the tokens of a text. `*is_utf8` is false, and there is no other fault, where nothing but bytes that are no UTF-8 stand in the way;
-  // their first is the fault's offset.
+  // Finds the tokens of a text. `*is_utf8` is false if the fault is that bytes are no UTF-8, the first of which is at the fault's offset: every
+  // other fault that is found here goes before.
   JsonFault Find(absl::string_view text, bool* is_utf8);
 
   size_t count() const { return count_; }
@@ -57,8 +57,8 @@ class JsonTokens {
     return whole.substr(1, whole.size() - 2);
   }
 
-  // Checks the value that begins with a token. Returns the token behind it.
-  size_t Pass(size_t token, JsonFault* fault) const;
+  // Checks the value that begins with a token. Returns the token behind it. `around`: brackets that are open around the value.
+  size_t Pass(size_t token, JsonFault* fault, size_t around = 0) const;
   // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its quotation marks and with escapes as they stand, and the
   // token of its value, which nobody has looked at yet. REQUIRES: kind(token) is '{'.
   template <typename Visit>
@@ -95,7 +95,7 @@ size_t JsonTokens::PassObject(size_t token, JsonFault* fault, const Visit& visit
   while (!is_last) {
     if (!PassKey(token, fault)) return token;
     visit(string(token), token + 2);
-    token = Pass(token + 2, fault);
+    token = Pass(token + 2, fault, /*around=*/1);
     if (*fault || !PassComma(token, &is_last, fault)) return token;
     if (!is_last) ++token;
   }
@@ -109,7 +109,7 @@ JsonScalar JsonScalarOf(absl::string_view token);
 // Whether a text is one JSON document of valid UTF-8 (or, if `any_bytes`, of any bytes): for lines, which are checked whole.
 JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& tokens);
 
-// What the bytes of a string mean that PassString() was content with, at the end of `*out`: escapes resolved. Lone surrogates become
+// What the bytes of a string mean that Pass() was content with, at the end of `*out`: escapes resolved. Lone surrogates become
 // U+FFFD; returns how many there were.
 size_t AppendJsonString(absl::string_view string, std::string* out);
 // The same into memory with room for as many bytes as the string has, which it never exceeds. `*end`: behind the last one.

@@ -1,4 +1,4 @@
-// simdjson's bare loop over JSON lines: mapped files, its On-Demand interface as its manual has it, `id` (int64) and `text` (string) of each
+// simdjson's bare loop over JSON lines: files that were read before, its On-Demand interface as its manual has it, `id` (int64) and `text` (string) of each
 // line copied into batches of 256 in a private ring, and no hand-over. What json_lines and decode_json are compared with. Lines are found by
 // memchr; the loop stops looking at a document behind the second field.
 //

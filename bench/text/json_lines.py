@@ -1,6 +1,6 @@
 """JSON lines beside simdjson's own loop: a part of `./dev bench text`.
 
-json            documents of some 3 KB, of which `id` (int64) and `text` (string) are decoded into batches of 256, by the engine (bench_engine_alone)
+json            documents of some 1.7 KB, of which `id` (int64) and `text` (string) are decoded into batches of 256, by the engine (bench_engine_alone)
                 and by a bare loop of simdjson's On-Demand interface (bench_loop_json), on as many threads. `scan` is the engine without decoding.
 
 `ours` and `theirs` are medians of documents a second by turns on the same warm files, `ratio`, `min` and `max` the median and the extremes of ours /

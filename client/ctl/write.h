@@ -28,8 +28,8 @@ struct JsonLinesOptions {
   int num_shards = 0;
 };
 
-// One record a line, which holds a JSON object: each field becomes a feature of its name, one of an object in it of both names joined by a
-// dot ("user.name"). Strings become bytes, integers and booleans int64, numbers of which any line writes one with a fraction or exponent
+// One record a line, which holds a JSON object: each field becomes a feature of its name. The name of a field of an inner object begins with
+// the object's own and a dot ("user.name"). Strings become bytes, integers and booleans int64, numbers of which any line writes one with a fraction or exponent
 // float; an array becomes a list. Blank lines are passed over. Errors name the line and the field. Returns the number of records.
 absl::StatusOr<uint64_t> WriteJsonLines(const JsonLinesOptions& options);
 

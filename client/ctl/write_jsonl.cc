@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-// Objects in objects, of one line.
+// How deep the objects of one line may stand in each other.
 constexpr size_t kNestingMax = 64;
 
 enum class Kind { kUnknown, kBytes, kInt64, kFloat };
@@ -280,7 +280,7 @@ absl::StatusOr<Learned> LearnFields(const std::string& path, const std::set<std:
   return result;
 }
 
-// One file, or shards: as many consecutive records in each, but for one.
+// One file, or shards of consecutive records, whose numbers of records differ by one at most.
 class OutputFiles {
  public:
   static absl::StatusOr<OutputFiles> Create(const std::string& out, int num_shards) {
@@ -359,8 +359,12 @@ absl::StatusOr<uint64_t> WriteJsonLines(const JsonLinesOptions& options) {
     if (!added.ok()) return Error(added.message(), options.path, line, "");
     return shards->Of(written++, learned->num_lines).Write(example.Serialize());
   });
-  if (status.ok()) status = shards->Close();
   if (!status.ok()) return status;
+  if (written < learned->num_lines) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the file has fewer lines than a moment ago (", options.path, ")"));
+  }
+  if (status = shards->Close(); !status.ok()) return status;
   return written;
 }
 

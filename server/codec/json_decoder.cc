@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
 #include "server/codec/json_number.h"
@@ -41,7 +40,7 @@ class JsonDecoder::Walk {
         tokens_.kind(0) == '{' && root.wants_object() && root.here.empty() && !root.wants_list();
     size_t end = 0;
     if (is_object) {
-      for (const int child : root.keys) scratch_.found[child] = kNotFound;
+      Forget(root.keys);
       size_t guess = 0;
       end = tokens_.PassObject(
           0, &fault, [&](absl::string_view key, size_t value) { Note(root, key, value, &guess); });
@@ -51,7 +50,7 @@ class JsonDecoder::Walk {
     if (!fault) fault = tokens_.CheckEnd(end);
     if (fault) return absl::DataLossError(DescribeJsonFault(fault));
     if (is_object) {
-      (void)VisitNoted(root);
+      (void)VisitFound(root.keys);
     } else {
       (void)Visit(0, 0, &end);
     }
@@ -72,20 +71,13 @@ class JsonDecoder::Walk {
       }
       return Missing(index, token);
     }
-    if (first == '{') {
-      if (!node.here.empty())
-        return Wrong(node.here[0], index, token, Expected(node.here[0], index));
-      if (node.wants_list()) return WrongKind(index, token, "a list");
-      return VisitObject(index, token, end);
-    }
-    if (first == '[') {
-      if (!node.here.empty())
-        return Wrong(node.here[0], index, token, Expected(node.here[0], index));
-      if (node.wants_object()) return WrongKind(index, token, "an object");
-      return VisitList(index, token, end);
-    }
-    if (node.wants_object() || node.wants_list())
-      return WrongKind(index, token, node.wants_object() ? "an object" : "a list");
+    // What one field wants may be wrong for another.
+    const bool is_object = first == '{', is_list = first == '[';
+    if ((!is_object && node.wants_object()) || (!is_list && node.wants_list()) ||
+        ((is_object || is_list) && !node.here.empty()))
+      return WrongKind(index, token);
+    if (is_object) return VisitObject(index, token, end);
+    if (is_list) return VisitList(index, token, end);
     for (const size_t field : node.here) {
       if (!Put(field, index, token)) return false;
     }
@@ -94,7 +86,7 @@ class JsonDecoder::Walk {
 
   bool VisitObject(int index, size_t token, size_t* end) {
     const Node& node = paths_.node(index);
-    for (const int child : node.keys) scratch_.found[child] = kNotFound;
+    Forget(node.keys);
     size_t guess = 0;
     ++token;
     while (tokens_.kind(token) != '}') {
@@ -103,7 +95,7 @@ class JsonDecoder::Walk {
       if (tokens_.kind(token) == ',') ++token;
     }
     *end = token + 1;
-    return VisitNoted(node);
+    return VisitFound(node.keys);
   }
 
   // Of a key that comes twice the last one counts.
@@ -117,9 +109,14 @@ class JsonDecoder::Walk {
     if (child >= 0) scratch_.found[child] = value;
   }
 
-  // The values of an object, of which all keys have been seen.
-  bool VisitNoted(const Node& node) {
-    for (const int child : node.keys) {
+  // Nothing is found yet of an object's or list's nodes.
+  void Forget(const std::vector<int>& children) {
+    for (const int child : children) scratch_.found[child] = kNotFound;
+  }
+
+  // What is found of them, when all of the object or list has been seen.
+  bool VisitFound(const std::vector<int>& children) {
+    for (const int child : children) {
       size_t behind = 0;
       const size_t found = scratch_.found[child];
       if (!(found == kNotFound ? Missing(child, kNotFound) : Visit(child, found, &behind)))
@@ -130,7 +127,7 @@ class JsonDecoder::Walk {
 
   bool VisitList(int index, size_t token, size_t* end) {
     const Node& node = paths_.node(index);
-    for (const int child : node.places) scratch_.found[child] = kNotFound;
+    Forget(node.places);
     int64_t place = 0;
     ++token;
     while (tokens_.kind(token) != ']') {
@@ -152,13 +149,7 @@ class JsonDecoder::Walk {
         if (!EndAxis(field, index, node.level)) return false;
       }
     }
-    for (const int child : node.places) {
-      size_t behind = 0;
-      const size_t found = scratch_.found[child];
-      if (!(found == kNotFound ? Missing(child, kNotFound) : Visit(child, found, &behind)))
-        return false;
-    }
-    return true;
+    return VisitFound(node.places);
   }
 
   // --- values ---
@@ -181,24 +172,12 @@ class JsonDecoder::Walk {
     uint8_t value[8];
     const char* const wrong = ReadJsonScalar(text, fields_[field].type.dtype, value);
     if (wrong == nullptr) {
-      AppendNumber(field, value);
+      AppendJsonNumber(fields_[field], value, &scratch_.values[field]);
       return true;
     }
-    std::string expected = Expected(field, index);
-    if (*wrong != '\0') absl::StrAppend(&expected, ", found one that is ", wrong);
-    return Wrong(field, index, token, expected);
-  }
-
-  void AppendNumber(size_t field, const uint8_t* value) {
-    JsonValues& values = scratch_.values[field];
-    const size_t size = DTypeSize(fields_[field].type.dtype);
-    if (values.to == nullptr) {
-      values.bytes.insert(values.bytes.end(), value, value + size);
-    } else if (values.count < fields_[field].row_values) {
-      // Of too many the rest is only counted.
-      std::memcpy(values.to + values.count * size, value, size);
-    }
-    ++values.count;
+    if (*wrong == '\0') return Wrong(field, index, token, Expected(field, index));
+    return Wrong(field, index, token, Expected(field, index),
+                 absl::StrCat("one that is ", wrong, ": "));
   }
 
   bool PutString(size_t field, int index, size_t token) {
@@ -228,7 +207,7 @@ class JsonDecoder::Walk {
     }
     ++values.count;
     if (lone == 0 || replaces_) return true;
-    return Wrong(field, index, token, "expected characters, found a lone surrogate in");
+    return Wrong(field, index, token, "expected characters", "a lone surrogate in: ");
   }
 
   // --- what is not there ---
@@ -237,7 +216,7 @@ class JsonDecoder::Walk {
   bool Missing(int index, size_t token) {
     const Node& node = paths_.node(index);
     for (const size_t field : node.below) {
-      if (Fill(field, node.level)) continue;
+      if (FillJsonValues(fields_[field], node.level, arena_, &scratch_.values[field])) continue;
       const JsonField& wanted = fields_[field];
       const char* const remedy = node.level < wanted.shape.size() && wanted.list_axes > node.level
                                      ? "allow_missing is not set"
@@ -252,67 +231,11 @@ class JsonDecoder::Walk {
     return true;
   }
 
-  // The axes from `level` on, and what they hold, of what is not there.
-  bool Fill(size_t field, size_t level) {
-    const JsonField& wanted = fields_[field];
-    if (level < wanted.list_axes) {
-      if (!wanted.allow_missing) return false;
-      CountAxis(field, level);
-      return true;
-    }
-    if (!wanted.has_default()) return false;
-    if (level == wanted.shape.size()) {
-      PutDefault(field);
-      return true;
-    }
-    for (int64_t i = 0; i < wanted.shape[level]; ++i) {
-      if (!Fill(field, level + 1)) return false;
-    }
-    CountAxis(field, level);
-    return true;
-  }
-
-  void PutDefault(size_t field) {
-    const JsonField& wanted = fields_[field];
-    JsonValues& values = scratch_.values[field];
-    const auto one_of = [&](size_t count) { return count == 1 ? 0 : values.count % count; };
-    if (wanted.type.dtype != DType::kString) {
-      const size_t size = DTypeSize(wanted.type.dtype);
-      return AppendNumber(field, wanted.default_numbers.data() +
-                                     size * one_of(wanted.default_numbers.size() / size));
-    }
-    const std::string& value = wanted.default_strings[one_of(wanted.default_strings.size())];
-    const auto* const bytes = reinterpret_cast<const uint8_t*>(value.data());
-    if (wanted.shape.empty()) {
-      uint8_t* const to = arena_.Allocate(value.size());
-      if (!value.empty()) std::memcpy(to, bytes, value.size());
-      values.view = {to, value.size()};
-    } else {
-      values.bytes.insert(values.bytes.end(), bytes, bytes + value.size());
-      values.sizes.push_back(static_cast<uint32_t>(value.size()));
-    }
-    ++values.count;
-  }
-
   // --- axes ---
-
-  // What an axis holds so far: values, or rows of the axis in it.
-  int64_t Items(size_t field, size_t level) const {
-    const JsonValues& values = scratch_.values[field];
-    return level + 1 == values.splits.size()
-               ? static_cast<int64_t>(values.count)
-               : static_cast<int64_t>(values.splits[level + 1].size()) - 1;
-  }
-
-  // A row of the axis ends.
-  void CountAxis(size_t field, size_t level) {
-    scratch_.values[field].splits[level].push_back(Items(field, level));
-  }
 
   bool EndAxis(size_t field, int index, size_t level) {
     const int64_t wanted = fields_[field].shape[level];
-    const int64_t found = Items(field, level) - scratch_.values[field].splits[level].back();
-    CountAxis(field, level);
+    const int64_t found = EndJsonAxis(level, &scratch_.values[field]);
     if (wanted == kUnknownSize || wanted == found) return true;
     status_ = absl::DataLossError(absl::StrCat("feature \"", fields_[field].name, "\" (",
                                                paths_.PathTo(index, scratch_.places),
@@ -322,18 +245,34 @@ class JsonDecoder::Walk {
 
   // --- errors ---
 
+  // What a field expects at a node: '{', '[', or '\0' for a value of its type.
+  char Wanted(size_t field, int index) const {
+    const std::vector<JsonStep>& steps = fields_[field].steps;
+    const size_t depth = paths_.node(index).depth;
+    if (depth == steps.size()) return '\0';
+    return steps[depth].kind == JsonStep::Kind::kKey ? '{' : '[';
+  }
+
   std::string Expected(size_t field, int index) const {
-    const JsonField& wanted = fields_[field];
-    if (paths_.node(index).wants_object()) return "expected an object";
-    if (paths_.node(index).wants_list()) return "expected a list";
-    return absl::StrCat("expected ", DTypeName(wanted.type.dtype));
+    const char wanted = Wanted(field, index);
+    if (wanted == '{') return "expected an object";
+    if (wanted == '[') return "expected a list";
+    return absl::StrCat("expected ", DTypeName(fields_[field].type.dtype));
   }
 
-  bool WrongKind(int index, size_t token, absl::string_view expected) {
-    return Wrong(paths_.node(index).below[0], index, token, absl::StrCat("expected ", expected));
+  // The value is an object, a list, or neither, and some field expects something else: the first of them is told.
+  bool WrongKind(int index, size_t token) {
+    const char first = tokens_.kind(token);
+    const char found = first == '{' || first == '[' ? first : '\0';
+    const std::vector<size_t>& below = paths_.node(index).below;
+    const size_t field = *std::find_if(below.begin(), below.end(),
+                                       [&](size_t one) { return Wanted(one, index) != found; });
+    return Wrong(field, index, token, Expected(field, index));
   }
 
-  bool Wrong(size_t field, int index, size_t token, const std::string& expected) {
+  // `about`: what is wrong with the value that was found.
+  bool Wrong(size_t field, int index, size_t token, absl::string_view expected,
+             absl::string_view about = "") {
     const absl::string_view text = tokens_.text(token);
     std::string found;
     if (text[0] == '"') {
@@ -343,11 +282,10 @@ class JsonDecoder::Walk {
     } else {
       found = Shown(text);
     }
-    const bool says_found = absl::StrContains(expected, "found");
-    status_ = absl::DataLossError(absl::StrCat(
-        "feature \"", fields_[field].name, "\" (", paths_.PathTo(index, scratch_.places),
-        "): ", expected, says_found ? ": " : ", found ", found, " (byte ", tokens_.offset(token),
-        " of the document)"));
+    status_ = absl::DataLossError(absl::StrCat("feature \"", fields_[field].name, "\" (",
+                                               paths_.PathTo(index, scratch_.places),
+                                               "): ", expected, ", found ", about, found, " (byte ",
+                                               tokens_.offset(token), " of the document)"));
     return false;
   }
 

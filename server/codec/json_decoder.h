@@ -21,18 +21,9 @@
 #include "base/json_text.h"
 #include "server/codec/json_fields.h"
 #include "server/codec/json_paths.h"
+#include "server/codec/json_row.h"
 
 namespace penstock {
-
-// The values of one field of the document at hand.
-struct JsonValues {
-  size_t count = 0;
-  uint8_t* to = nullptr;                     // of dense fields: the row
-  RowBytes view;                             // of a string scalar
-  std::vector<uint8_t> bytes;                // of others: values of numbers, or bytes of strings
-  std::vector<uint32_t> sizes;               // of strings
-  std::vector<std::vector<int64_t>> splits;  // of each axis
-};
 
 // Worth keeping from one document to the next.
 struct JsonScratch {

@@ -1,6 +1,7 @@
 #include "server/codec/json_fields.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 #include <utility>
@@ -94,7 +95,10 @@ template <typename T, typename Values>
 absl::Status PutNumbers(const Values& values, JsonField* field) {
   for (const auto value : values) {
     const T number = static_cast<T>(value);
-    if (std::numeric_limits<T>::is_integer && static_cast<decltype(value)>(number) != value)
+    const bool fits = std::numeric_limits<T>::is_integer
+                          ? static_cast<decltype(value)>(number) == value
+                          : std::isfinite(number) == std::isfinite(value);
+    if (!fits)
       return absl::InvalidArgumentError(absl::StrCat(
           "default_value: expected a value of ", DTypeName(field->type.dtype), ", found ", value));
     const auto* bytes = reinterpret_cast<const uint8_t*>(&number);

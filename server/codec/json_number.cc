@@ -1,8 +1,10 @@
 #include "server/codec/json_number.h"
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <system_error>
 
 #include "absl/strings/charconv.h"
 #include "base/json_text.h"
@@ -11,7 +13,6 @@ namespace penstock {
 namespace {
 
 constexpr char kOutOfRange[] = "out of its range";
-constexpr size_t kExactDigits = 18;  // of any int64
 
 template <typename T>
 const char* Put(T value, uint8_t* out) {
@@ -19,24 +20,13 @@ const char* Put(T value, uint8_t* out) {
   return nullptr;
 }
 
-// Of a JsonScalar::kInteger. False: it is out of range.
-bool ToInt64(absl::string_view token, int64_t* value) {
-  const bool is_negative = token[0] == '-';
-  if (is_negative) token.remove_prefix(1);
-  uint64_t magnitude = 0;
-  if (token.size() <= kExactDigits) {
-    for (const char digit : token) magnitude = magnitude * 10 + static_cast<uint64_t>(digit - '0');
-  } else {
-    for (const char digit : token) {
-      if (__builtin_mul_overflow(magnitude, uint64_t{10}, &magnitude) ||
-          __builtin_add_overflow(magnitude, static_cast<uint64_t>(digit - '0'), &magnitude))
-        return false;
-    }
-    const uint64_t most = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
-    if (magnitude > most + (is_negative ? 1 : 0)) return false;
-  }
-  *value = static_cast<int64_t>(is_negative ? 0 - magnitude : magnitude);
-  return true;
+// Of a JsonScalar::kInteger.
+template <typename T>
+const char* PutInteger(absl::string_view token, uint8_t* out) {
+  T value = 0;
+  const bool fits =
+      std::from_chars(token.data(), token.data() + token.size(), value).ec == std::errc();
+  return fits ? Put(value, out) : kOutOfRange;
 }
 
 // False: it is finite, and becomes infinite.
@@ -67,11 +57,8 @@ const char* ReadJsonScalar(absl::string_view token, DType dtype, uint8_t* out) {
   if (dtype == DType::kInt32 || dtype == DType::kInt64) {
     if (kind == JsonScalar::kNotFinite) return kOutOfRange;
     if (kind == JsonScalar::kReal) return "a number with a fraction or exponent";
-    int64_t value = 0;
-    if (!ToInt64(token, &value)) return kOutOfRange;
-    if (dtype == DType::kInt64) return Put(value, out);
-    if (value != static_cast<int32_t>(value)) return kOutOfRange;
-    return Put(static_cast<int32_t>(value), out);
+    return dtype == DType::kInt32 ? PutInteger<int32_t>(token, out)
+                                  : PutInteger<int64_t>(token, out);
   }
   double value = 0;
   if (!ToDouble(token, kind, &value)) return kOutOfRange;

@@ -38,6 +38,7 @@ int JsonPaths::Child(int parent, const JsonStep& step) {
     if (nodes_[child].step == step) return child;
   }
   const auto made = static_cast<int>(nodes_.size());
+  const size_t depth = above.depth + 1;
   const size_t level = above.level + (step.kind == JsonStep::Kind::kEach ? 1 : 0);
   if (step.kind == JsonStep::Kind::kEach) {
     nodes_[parent].each = made;
@@ -47,6 +48,7 @@ int JsonPaths::Child(int parent, const JsonStep& step) {
   Node& node = nodes_.emplace_back();
   node.step = step;
   node.parent = parent;
+  node.depth = depth;
   node.level = level;
   return made;
 }

@@ -19,6 +19,7 @@ class JsonPaths {
   struct Node {
     JsonStep step;  // from its parent
     int parent = -1;
+    size_t depth = 0;           // steps up to it
     size_t level = 0;           // the lists around it: kEach steps up to it
     std::vector<int> keys;      // the nodes of an object's values, by kKey
     int each = -1;              // of each value of a list; -1: none

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "absl/types/span.h"
 #include "base/packed_row.h"
-#include "server/codec/json_decoder.h"
 
 namespace penstock {
 namespace {
@@ -16,6 +16,26 @@ template <typename T>
 void Clear(std::vector<T>* values) {
   if (values->capacity() * sizeof(T) > kKeptBytes) std::vector<T>().swap(*values);
   values->clear();
+}
+
+void PutDefault(const JsonField& field, Arena& arena, JsonValues* values) {
+  const auto one_of = [values](size_t count) { return count == 1 ? 0 : values->count % count; };
+  if (field.type.dtype != DType::kString) {
+    const size_t size = DTypeSize(field.type.dtype);
+    const size_t one = one_of(field.default_numbers.size() / size);
+    return AppendJsonNumber(field, field.default_numbers.data() + size * one, values);
+  }
+  const std::string& value = field.default_strings[one_of(field.default_strings.size())];
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(value.data());
+  if (field.shape.empty()) {
+    uint8_t* const to = arena.Allocate(value.size());
+    if (!value.empty()) std::memcpy(to, bytes, value.size());
+    values->view = {to, value.size()};
+  } else {
+    values->bytes.insert(values->bytes.end(), bytes, bytes + value.size());
+    values->sizes.push_back(static_cast<uint32_t>(value.size()));
+  }
+  ++values->count;
 }
 
 }  // namespace
@@ -31,6 +51,34 @@ void ClearJsonValues(const JsonField& field, uint8_t* to, JsonValues* values) {
     Clear(&splits);
     splits.push_back(0);
   }
+}
+
+int64_t EndJsonAxis(size_t level, JsonValues* values) {
+  const int64_t items = level + 1 == values->splits.size()
+                            ? static_cast<int64_t>(values->count)
+                            : static_cast<int64_t>(values->splits[level + 1].size()) - 1;
+  std::vector<int64_t>& splits = values->splits[level];
+  const int64_t found = items - splits.back();
+  splits.push_back(items);
+  return found;
+}
+
+bool FillJsonValues(const JsonField& field, size_t level, Arena& arena, JsonValues* values) {
+  if (level < field.list_axes) {
+    if (!field.allow_missing) return false;
+    (void)EndJsonAxis(level, values);
+    return true;
+  }
+  if (!field.has_default()) return false;
+  if (level == field.shape.size()) {
+    PutDefault(field, arena, values);
+    return true;
+  }
+  for (int64_t i = 0; i < field.shape[level]; ++i) {
+    if (!FillJsonValues(field, level + 1, arena, values)) return false;
+  }
+  (void)EndJsonAxis(level, values);
+  return true;
 }
 
 void MakeJsonRow(const JsonField& field, const JsonValues& values, Arena& arena, RowBytes* row,

@@ -41,6 +41,7 @@ TEST_CASE("What is no JSON is told with its place") {
       {"[\"a\nb\"]", "not JSON: a string has a control character in it (byte 3 of the text)"},
       {std::string("[\"\\\\\\\"\0\"]", 8),
        "not JSON: a string has a control character in it (byte 6 of the text)"},
+      {"[\"a\\\n\"]", "not JSON: a string has a control character in it (byte 4 of the text)"},
       {R"({"a" 1})",
        "not JSON: expected a colon behind a key, found something else (byte 5 of the text)"},
       {R"({1: 2})",

@@ -150,6 +150,17 @@ def test_a_large_document(tmp_path):
     assert [(int(e["n"]), len(e["s"].item())) for e in dataset] == [(5, len(text) + 1), (6, 0)]
 
 
+def test_features_that_want_different_things_of_one_value():
+    features = {"x": penstock.JsonFeature(int, [None], "a"), "b": penstock.JsonFeature(int, path="a.b"), "a": int}
+    for value, error in (
+        (b"[1]", r'feature "b" \(a\): expected an object, found a list'),
+        (b'{"b": 1}', r'feature "x" \(a\): expected a list, found an object'),
+        (b"1", r'feature "x" \(a\): expected a list, found 1'),
+    ):
+        with pytest.raises(penstock.DataLossError, match=error):
+            list(penstock.Dataset.from_tensor_slices([b'{"a": ' + value + b"}"]).decode_json(features))
+
+
 def test_what_is_replaced():
     texts = penstock.Dataset.from_tensor_slices([b'{"s": "a\xff\\ud800z"}'])
     (element,) = texts.decode_json({"s": str}, errors="replace")

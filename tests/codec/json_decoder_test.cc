@@ -227,6 +227,13 @@ TEST_CASE("What is not asked for is checked, and not decoded") {
   CHECK(Decoded(kId, R"({"id": 1, "x": [1e999, "\ud800", {"id": 2}]})") == "ok: 1");
   CHECK(absl::StartsWith(Decoded(kId, R"({"id": 1, "x": [01]})"), "not JSON: "));
   CHECK(absl::StartsWith(Decoded(kId, R"({"id": 1} {"id": 2})"), "not JSON: "));
+  // The object around them counts.
+  const auto lists = [](size_t depth) {
+    return "{\"x\": " + std::string(depth, '[') + std::string(depth, ']') + ", \"id\": 1}";
+  };
+  CHECK(Decoded(kId, lists(kJsonDepthMax - 1)) == "ok: 1");
+  CHECK(Decoded(kId, lists(kJsonDepthMax)) ==
+        "not JSON: more than 1024 brackets are open (byte 1029 of the text)");
 }
 
 TEST_CASE("A wrong declaration is told by its feature") {
@@ -267,6 +274,8 @@ TEST_CASE("A wrong declaration is told by its feature") {
        "feature \"a\": default_value: expected values of int64, found others"},
       {"name: 'a' dtype: 'int32' default_value { ints: 3000000000 }",
        "feature \"a\": default_value: expected a value of int32, found 3000000000"},
+      {"name: 'a' dtype: 'float32' default_value { floats: 1e39 }",
+       "feature \"a\": default_value: expected a value of float32, found 1e+39"},
       {"name: 'a' dtype: 'int64' shape: 3 default_value { ints: [1, 2] }",
        "feature \"a\": default_value: expected 1 or 3 values, found 2"},
   };

@@ -40,7 +40,8 @@ class Json:
           filenames: a path, a glob, a list of them, or a dataset of paths (list_files).
           features: what is decoded of each document, as penstock.decode_json takes it: a dict of it is the element. None: each element is a line, one
             byte string, for decode_json. `global_shuffle` stands directly behind the source, in front of decode_json.
-          compression_type: "NONE", "GZIP", "ZLIB" or "ZSTD"; by default what all of filenames end in: .gz or .zst.
+          compression_type: "NONE", "GZIP", "ZLIB" or "ZSTD"; by default what all of filenames end in: .gz or .zst. Of a dataset of paths it is "NONE" by
+            default.
           num_parallel_reads: the number of files whose lines come by turns, one of each; None or AUTOTUNE: one file after another.
           errors: "strict": bytes that are not UTF-8, and lone surrogates, are an error; "replace": they become U+FFFD.
           on_damage: what a line does that is no JSON document: "fail", "skip_record" or "skip_shard". A document that lacks a feature is no damage but an error
