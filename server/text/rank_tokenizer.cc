@@ -26,14 +26,13 @@ class RankTokenizer final : public Tokenizer {
       published_->encode(*bpe_, text, scratch.cache, scratch.ids);
     } else {
       const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
-      try {
+      const absl::Status status = WithinRegexSteps([&] {
         regex_->ForEachMatch(text, [&](size_t from, size_t to) {
           bpe_->Encode(bytes + from, to - from, bytes + text.size(), scratch.cache, scratch.ids);
         });
-      } catch (const RegexTooLong&) {
-        return absl::ResourceExhaustedError(absl::StrCat("a match of the pattern takes more than ",
-                                                         Regex::kMatchStepsMax, " steps"));
-      }
+        return absl::OkStatus();
+      });
+      if (!status.ok()) return status;
     }
     if (options.max_length > 0) scratch.ids.Cut(static_cast<size_t>(options.max_length));
     return absl::OkStatus();
@@ -80,7 +79,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeRankTokenizer(std::string_view fi
           "pattern: expected no \\w, of which the libraries have several; [\\p{L}\\p{M}\\p{N}] "
           "says it");
     }
-    auto made = Regex::Make(options.pattern);
+    auto made = Regex::Make(options.pattern, Regex::Anchors::kText);
     if (!made.ok())
       return absl::InvalidArgumentError(absl::StrCat("pattern: ", made.status().message()));
     regex = *std::move(made);

@@ -13,7 +13,9 @@ absl::Status Pattern::Read(const JsonPart& json) {
   if (text_.empty() == regex.empty())
     return json.Refuse("either \"String\" or \"Regex\", not empty");
   if (regex.empty()) return absl::OkStatus();
-  auto made = Regex::Make(regex);
+  published_ = FindPublishedPattern(regex);
+  if (published_ != nullptr) return absl::OkStatus();
+  auto made = Regex::Make(regex, Regex::Anchors::kLines);
   if (!made.ok())
     return absl::InvalidArgumentError(
         absl::StrCat(json["Regex"].path(), ": ", made.status().message()));
@@ -21,20 +23,13 @@ absl::Status Pattern::Read(const JsonPart& json) {
   return absl::OkStatus();
 }
 
-std::string Pattern::Replaced(std::string_view text, const std::string& with) const {
+std::string Pattern::Replaced(std::string_view text, std::string_view with) const {
   std::string result;
   size_t open = 0;
-  const auto put = [&](size_t from, size_t to) {
+  ForEachMatch(text, [&](size_t from, size_t to) {
     result.append(text.substr(open, from - open)).append(with);
     open = to;
-  };
-  if (regex_ != nullptr) {
-    regex_->ForEachMatch(text, put);
-  } else {
-    for (size_t at = text.find(text_); at != std::string_view::npos;
-         at = text.find(text_, at + text_.size()))
-      put(at, at + text_.size());
-  }
+  });
   return result.append(text.substr(open));
 }
 
