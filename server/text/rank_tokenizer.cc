@@ -2,6 +2,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "server/text/scan/published.h"
 #include "server/text/scan/regex.h"
 #include "server/text/tokenizer.h"
@@ -48,7 +49,7 @@ class RankTokenizer final : public Tokenizer {
                                                 " at ", i, " of ", ids.size()));
       *text += found->second;
     }
-    if (!keep_bytes) *text = ReplaceInvalidUtf8(*text);
+    if (!keep_bytes) *text = ReplaceNoUtf8(*text);
     return absl::OkStatus();
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 #include "server/expr/file_arguments.h"
@@ -51,7 +52,7 @@ class Tokenize final : public RowKernel {
                                                 " of ", text.size(),
                                                 "; errors=\"replace\" puts U+FFFD there"));
       }
-      mended = text::ReplaceInvalidUtf8(text);
+      mended = ReplaceNoUtf8({text.data(), text.size()});
       text = mended;
     }
     const auto scratch = tokenizer_->Borrow();

@@ -1,5 +1,6 @@
 #include "server/text/decode/decoders.h"
 
+#include "base/utf8.h"
 #include "server/text/model/byte_tokens.h"
 #include "server/text/parts/byte_letters.h"
 #include "server/text/parts/parts.h"
@@ -33,7 +34,7 @@ class ByteLevel final : public Decoder {
     std::string bytes;
     for (const std::string& token : *tokens)
       if (!AppendBytesOf(token, &bytes)) bytes += token;
-    tokens->assign(1, ReplaceInvalidUtf8(bytes));
+    tokens->assign(1, ReplaceNoUtf8(bytes));
   }
 };
 absl::StatusOr<std::unique_ptr<Decoder>> MakeByteLevel(const JsonPart& json) {
