@@ -69,7 +69,7 @@ class Tokenizer {
   mutable std::vector<std::unique_ptr<Scratch>> idle_;  // guarded by mutex_
 };
 
-// Which patterns and special tokens a file of ranks has, which does not say so itself.
+// What a file of ranks does not say itself.
 struct RankFileOptions {
   std::string pattern;  // a name of scan/published.h or a regular expression
 };
