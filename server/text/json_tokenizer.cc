@@ -61,10 +61,7 @@ class JsonTokenizer final : public Tokenizer {
     const int64_t max_length =
         options.max_length > 0 ? options.max_length : parts_.truncation.max_length;
     if (max_length > 0) {
-      const int64_t framed =
-          options.add_special_tokens
-              ? static_cast<int64_t>(parts_.frame.before.size() + parts_.frame.behind.size())
-              : 0;
+      const int64_t framed = options.add_special_tokens ? static_cast<int64_t>(num_added()) : 0;
       const auto room = static_cast<size_t>(std::max<int64_t>(max_length - framed, 0));
       const size_t count = out.size() - before;
       if (count > room && parts_.truncation.from_left) {
@@ -75,6 +72,10 @@ class JsonTokenizer final : public Tokenizer {
     }
     if (options.add_special_tokens) out.Append(parts_.frame.behind);
     return absl::OkStatus();
+  }
+
+  size_t num_added() const override {
+    return parts_.frame.before.size() + parts_.frame.behind.size();
   }
 
   absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens, bool,

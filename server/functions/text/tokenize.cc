@@ -96,6 +96,12 @@ absl::StatusOr<BoundRowFunction> BindTokenize(absl::Span<const Argument> argumen
   if (dtype != "int32" && dtype != "int64") return WrongArgument("dtype", "\"int32\" or \"int64\"");
   auto tokenizer = ReadTokenizer(arguments[1], arguments[5], arguments[7], files);
   if (!tokenizer.ok()) return tokenizer.status();
+  if (options.add_special_tokens && options.max_length > 0 &&
+      options.max_length < static_cast<int64_t>((*tokenizer)->num_added())) {
+    return WrongArgument("max_length",
+                         absl::StrCat("0 or at least ", (*tokenizer)->num_added(),
+                                      ", as many ids as the tokenizer's file adds to each text"));
+  }
   const bool wide = dtype == "int64";
   BoundRowFunction bound;
   bound.type = {wide ? DType::kInt64 : DType::kInt32, {kUnknownSize}};
