@@ -23,11 +23,18 @@ absl::Status Pattern::Read(const JsonPart& json) {
   return absl::OkStatus();
 }
 
-std::string Pattern::Replaced(std::string_view text, std::string_view with) const {
+absl::Status Replacement::Read(const JsonPart& json) {
+  absl::Status status = json.OnlyMembers({"type", "pattern", "content"});
+  if (status.ok()) status = pattern_.Read(json["pattern"]);
+  if (status.ok()) status = json["content"].Read(&with_);
+  return status;
+}
+
+std::string Replacement::Apply(std::string_view text) const {
   std::string result;
   size_t open = 0;
-  ForEachMatch(text, [&](size_t from, size_t to) {
-    result.append(text.substr(open, from - open)).append(with);
+  pattern_.ForEachMatch(text, [&](size_t from, size_t to) {
+    result.append(text.substr(open, from - open)).append(with_);
     open = to;
   });
   return result.append(text.substr(open));

@@ -41,12 +41,22 @@ class Pattern {
         match(at, at + text_.size());
     }
   }
-  std::string Replaced(std::string_view text, std::string_view with) const;
 
  private:
   std::string text_;                             // not empty, or else
   const PublishedPattern* published_ = nullptr;  // not null, or else
   std::unique_ptr<Regex> regex_;                 // not null
+};
+
+// What the normaliser and the decoder "Replace" do: a text in the place of each match.
+class Replacement {
+ public:
+  absl::Status Read(const JsonPart& json);
+  std::string Apply(std::string_view text) const;
+
+ private:
+  Pattern pattern_;
+  std::string with_;
 };
 
 }  // namespace penstock::text
