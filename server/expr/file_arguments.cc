@@ -73,6 +73,16 @@ bool MayCall(std::string_view text) {
   return false;
 }
 
+// The calls in a text, which may be an expression alone; their places are behind the first `before` bytes of what was parsed. None, where it cannot
+// be parsed.
+std::vector<std::pair<Call, FileArgument>> CallsIn(std::string_view text, size_t* before) {
+  std::vector<std::pair<Call, FileArgument>> calls;
+  if (!MayCall(text)) return calls;
+  const auto parsed = Parse(text, before);
+  if (parsed.ok()) FindCalls(*parsed->value, &calls);
+  return calls;
+}
+
 // Where the text in quotes ends that begins at `from`.
 size_t BehindQuotes(std::string_view text, size_t from) {
   const char quote = text[from];
@@ -95,12 +105,8 @@ FileArgumentRegistration::FileArgumentRegistration(std::string_view function,
 
 absl::StatusOr<std::string> WithContents(std::string_view text, FileSystem& files) {
   std::string result(text);
-  if (!MayCall(text)) return result;
   size_t before = 0;
-  const auto parsed = Parse(text, &before);
-  if (!parsed.ok()) return result;
-  std::vector<std::pair<Call, FileArgument>> calls;
-  FindCalls(*parsed->value, &calls);
+  const auto calls = CallsIn(text, &before);
   // From the last on, so that the others stay where they are.
   std::map<size_t, std::string, std::greater<size_t>> added;
   for (const auto& [call, argument] : calls) {
@@ -116,12 +122,8 @@ absl::StatusOr<std::string> WithContents(std::string_view text, FileSystem& file
 
 std::string WithoutFilePaths(std::string_view text) {
   std::string result(text);
-  if (!MayCall(text)) return result;
   size_t before = 0;
-  const auto parsed = Parse(text, &before);
-  if (!parsed.ok()) return result;
-  std::vector<std::pair<Call, FileArgument>> calls;
-  FindCalls(*parsed->value, &calls);
+  const auto calls = CallsIn(text, &before);
   std::map<size_t, size_t, std::greater<size_t>> gone;
   for (const auto& [call, argument] : calls) {
     if (call.content == nullptr || call.path == nullptr) continue;

@@ -56,22 +56,12 @@ class JsonTokenizer final : public Tokenizer {
     out.Clear();
     if (options.add_special_tokens) out.Append(parts_.frame.before);
     const size_t before = out.size();
-    absl::Status status;
-    try {
-      status = EncodeText(text, scratch, out);
-    } catch (const RegexTooLong&) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a match of the pre-tokeniser's pattern takes more than ",
-                       Regex::kMatchStepsMax, " steps"));
-    }
+    const absl::Status status = WithinRegexSteps([&] { return EncodeText(text, scratch, out); });
     if (!status.ok()) return status;
     const int64_t max_length =
         options.max_length > 0 ? options.max_length : parts_.truncation.max_length;
     if (max_length > 0) {
-      const int64_t framed =
-          options.add_special_tokens
-              ? static_cast<int64_t>(parts_.frame.before.size() + parts_.frame.behind.size())
-              : 0;
+      const int64_t framed = options.add_special_tokens ? static_cast<int64_t>(num_added()) : 0;
       const auto room = static_cast<size_t>(std::max<int64_t>(max_length - framed, 0));
       const size_t count = out.size() - before;
       if (count > room && parts_.truncation.from_left) {
@@ -82,6 +72,10 @@ class JsonTokenizer final : public Tokenizer {
     }
     if (options.add_special_tokens) out.Append(parts_.frame.behind);
     return absl::OkStatus();
+  }
+
+  size_t num_added() const override {
+    return parts_.frame.before.size() + parts_.frame.behind.size();
   }
 
   absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens, bool,
@@ -95,7 +89,13 @@ class JsonTokenizer final : public Tokenizer {
                                                 " at ", i, " of ", ids.size()));
       if (!skip_special_tokens || !parts_.added.IsSpecial(*token)) tokens.push_back(*token);
     }
-    if (parts_.decoder != nullptr) parts_.decoder->Apply(&tokens);
+    if (parts_.decoder != nullptr) {
+      const absl::Status status = WithinRegexSteps([&] {
+        parts_.decoder->Apply(&tokens);
+        return absl::OkStatus();
+      });
+      if (!status.ok()) return status;
+    }
     text->clear();
     for (size_t i = 0; i < tokens.size(); ++i) {
       if (i > 0 && parts_.decoder == nullptr) text->push_back(' ');
@@ -198,7 +198,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const JsonPart& json) {
   absl::Status status =
       json.OnlyMembers({"version", "truncation", "padding", "added_tokens", "normalizer",
                         "pre_tokenizer", "post_processor", "decoder", "model"});
-  std::string version = "1.0", padding;
+  std::string version = "1.0";
   if (status.ok()) status = json["version"].Read(&version);
   if (status.ok() && version != "1.0") status = json["version"].Refuse("\"1.0\"");
   Parts parts;
@@ -219,7 +219,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const JsonPart& json) {
                                       : MakePart<Model>(model);
   if (!made.ok()) return made.status();
   parts.model = *std::move(made);
-  status = parts.added.Read(json["added_tokens"], *parts.model, parts.normalizer.get());
+  // Tokens that are looked for in normalised text are normalised here.
+  status = WithinRegexSteps(
+      [&] { return parts.added.Read(json["added_tokens"], *parts.model, parts.normalizer.get()); });
   if (!status.ok()) return status;
   if (processor != nullptr) processor->AddTo(&parts.frame);
   return std::make_unique<JsonTokenizer>(std::move(parts));

@@ -2,6 +2,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "server/text/scan/published.h"
 #include "server/text/scan/regex.h"
 #include "server/text/tokenizer.h"
@@ -26,14 +27,13 @@ class RankTokenizer final : public Tokenizer {
       published_->encode(*bpe_, text, scratch.cache, scratch.ids);
     } else {
       const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
-      try {
+      const absl::Status status = WithinRegexSteps([&] {
         regex_->ForEachMatch(text, [&](size_t from, size_t to) {
           bpe_->Encode(bytes + from, to - from, bytes + text.size(), scratch.cache, scratch.ids);
         });
-      } catch (const RegexTooLong&) {
-        return absl::ResourceExhaustedError(absl::StrCat("a match of the pattern takes more than ",
-                                                         Regex::kMatchStepsMax, " steps"));
-      }
+        return absl::OkStatus();
+      });
+      if (!status.ok()) return status;
     }
     if (options.max_length > 0) scratch.ids.Cut(static_cast<size_t>(options.max_length));
     return absl::OkStatus();
@@ -49,7 +49,7 @@ class RankTokenizer final : public Tokenizer {
                                                 " at ", i, " of ", ids.size()));
       *text += found->second;
     }
-    if (!keep_bytes) *text = ReplaceInvalidUtf8(*text);
+    if (!keep_bytes) *text = ReplaceNoUtf8(*text);
     return absl::OkStatus();
   }
 
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> MakeRankTokenizer(std::string_view fi
           "pattern: expected no \\w, of which the libraries have several; [\\p{L}\\p{M}\\p{N}] "
           "says it");
     }
-    auto made = Regex::Make(options.pattern);
+    auto made = Regex::Make(options.pattern, Regex::Anchors::kText);
     if (!made.ok())
       return absl::InvalidArgumentError(absl::StrCat("pattern: ", made.status().message()));
     regex = *std::move(made);

@@ -34,9 +34,16 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, FileSystem& files)
   return bytes;
 }
 
-std::string ContentOfBytes(const std::string& bytes) {
-  return absl::StrFormat("%d-%08x", bytes.size(),
-                         Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
+bool IsJson(std::string_view bytes) {
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && bytes[first] == '{';
+}
+
+// SentencePiece's ModelProto: field 1, a piece, which begins with its field 1, a text.
+bool IsSentencePiece(std::string_view bytes) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  return bytes.size() > 4 && byte(0) == 0x0a && byte(1) < 0x80 && byte(2) == 0x0a &&
+         byte(3) + 2 <= byte(1);
 }
 
 // "cl100k_base" of "/models/cl100k_base.tiktoken".
@@ -45,18 +52,37 @@ std::string StemOf(const std::string& path) {
   return name.substr(0, name.rfind('.'));
 }
 
-absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const std::string& path, const std::string& bytes,
-                                                std::string pattern) {
-  const size_t first = bytes.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos)
+// Which published pattern a file of ranks has by its name; "": none, or another file.
+std::string PatternOfName(const std::string& path, const std::string& bytes) {
+  if (IsJson(bytes)) return "";
+  const PublishedPattern* const pattern = FindPatternByName(StemOf(path));
+  return pattern == nullptr ? "" : std::string(pattern->name);
+}
+
+// What a file holds, and what its name adds to that.
+std::string ContentOfBytes(const std::string& path, const std::string& bytes) {
+  const std::string pattern = PatternOfName(path, bytes);
+  return absl::StrCat(
+      absl::StrFormat("%d-%08x", bytes.size(),
+                      Crc32c(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size())),
+      pattern.empty() ? "" : "-", pattern);
+}
+
+absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const std::string& bytes, std::string pattern) {
+  if (bytes.find_first_not_of(" \t\r\n") == std::string::npos)
     return absl::InvalidArgumentError(
         "expected a tokenizer.json or a file of ranks, found an empty file");
-  if (bytes[first] == '{') {
+  if (IsJson(bytes)) {
     if (!pattern.empty())
       return absl::InvalidArgumentError("pattern: expected none, as a tokenizer.json has its own");
     return MakeJsonTokenizer(bytes);
   }
-  if (pattern.empty() && FindPatternByName(StemOf(path)) != nullptr) pattern = StemOf(path);
+  if (IsSentencePiece(bytes)) {
+    return absl::InvalidArgumentError(
+        "expected a tokenizer.json or a file of ranks, found a model of SentencePiece, which is "
+        "not read; give the tokenizer.json of the same model (AutoTokenizer.from_pretrained(MODEL)"
+        ".save_pretrained(FOLDER) of the library transformers writes one)");
+  }
   return MakeRankTokenizer(bytes, {std::move(pattern)});
 }
 
@@ -75,7 +101,7 @@ Table& AllTokenizers() {
 absl::StatusOr<std::string> ContentOf(const std::string& path, FileSystem& files) {
   const absl::StatusOr<std::string> bytes = ReadFile(path, files);
   if (!bytes.ok()) return bytes.status();
-  return ContentOfBytes(*bytes);
+  return ContentOfBytes(path, *bytes);
 }
 
 absl::StatusOr<std::shared_ptr<const Tokenizer>> OpenTokenizer(const std::string& path,
@@ -84,22 +110,24 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> OpenTokenizer(const std::string
                                                                FileSystem& files) {
   const absl::StatusOr<std::string> bytes = ReadFile(path, files);
   if (!bytes.ok()) return bytes.status();
-  const std::string found = ContentOfBytes(*bytes);
+  const std::string found = ContentOfBytes(path, *bytes);
   if (found != content) {
     return absl::FailedPreconditionError(
         absl::StrCat("the tokenizer's file holds something else than when the pipeline was made: "
                      "expected content \"",
                      content, "\", found \"", found, "\" (", path, ")"));
   }
+  const std::string cuts = pattern.empty() ? PatternOfName(path, *bytes) : pattern;
   // The checksum that people see is short.
-  const std::string key =
-      absl::StrCat(found, " ", MixKey(MixKey(0, *bytes), StemOf(path)), " ", pattern);
+  const std::string key = absl::StrCat(bytes->size(), " ", MixKey(0, *bytes), " ", cuts);
   Table& table = AllTokenizers();
   {
     const std::lock_guard lock(table.mutex);
-    if (auto known = table.tokenizers[key].lock(); known != nullptr) return known;
+    const auto known = table.tokenizers.find(key);
+    if (known != table.tokenizers.end())
+      if (auto tokenizer = known->second.lock(); tokenizer != nullptr) return tokenizer;
   }
-  auto made = Make(path, *bytes, pattern);
+  auto made = Make(*bytes, cuts);
   if (!made.ok()) {
     return absl::Status(made.status().code(),
                         absl::StrCat(made.status().message(), " (", path, ")"));
@@ -108,7 +136,10 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> OpenTokenizer(const std::string
   const std::lock_guard lock(table.mutex);
   for (auto entry = table.tokenizers.begin(); entry != table.tokenizers.end();)
     entry = entry->second.expired() ? table.tokenizers.erase(entry) : std::next(entry);
-  table.tokenizers[key] = tokenizer;
+  // Somebody else may have made the same one meanwhile.
+  std::weak_ptr<const Tokenizer>& place = table.tokenizers[key];
+  if (auto known = place.lock(); known != nullptr) return known;
+  place = tokenizer;
   return tokenizer;
 }
 

@@ -1,6 +1,11 @@
 #include "server/text/tokenizer.h"
 
 namespace penstock::text {
+namespace {
+
+constexpr size_t kKeptTextBytesMax = size_t{4} << 20;
+
+}  // namespace
 
 Tokenizer::Borrowed Tokenizer::Borrow() const {
   {
@@ -15,7 +20,9 @@ Tokenizer::Borrowed Tokenizer::Borrow() const {
 }
 
 Tokenizer::Borrowed::~Borrowed() {
+  // What a long text took goes.
   scratch_->ids.Shrink();
+  if (scratch_->text.capacity() > kKeptTextBytesMax) std::string().swap(scratch_->text);
   const std::lock_guard lock(from_.mutex_);
   from_.idle_.push_back(std::move(scratch_));
 }

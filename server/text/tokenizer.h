@@ -44,6 +44,9 @@ class Tokenizer {
   virtual absl::Status Encode(std::string_view text, const EncodeOptions& options,
                               Scratch& scratch) const = 0;
 
+  // How many ids stand around a text's own where add_special_tokens.
+  virtual size_t num_added() const { return 0; }
+
   // `skip_special_tokens`: leaves out what is no text. The bytes need be no UTF-8 where `keep_bytes`, else U+FFFD stands for what is none.
   virtual absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens,
                               bool keep_bytes, std::string* text) const = 0;
@@ -69,7 +72,7 @@ class Tokenizer {
   mutable std::vector<std::unique_ptr<Scratch>> idle_;  // guarded by mutex_
 };
 
-// Which patterns and special tokens a file of ranks has, which does not say so itself.
+// What a file of ranks does not say itself.
 struct RankFileOptions {
   std::string pattern;  // a name of scan/published.h or a regular expression
 };

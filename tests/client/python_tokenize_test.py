@@ -76,6 +76,14 @@ def test_wrong_options_are_refused(options, message):
         ids_of(["a"], FOLDER / "gpt2.json", **options)
 
 
+def test_what_the_file_adds_has_room():
+    assert ids_of(["one two"], FOLDER / "bert.json", max_length=2) == [[1, 2]]
+    with pytest.raises(penstock.InvalidArgumentError, match="max_length: expected 0 or at least 2"):
+        ids_of(["one two"], FOLDER / "bert.json", max_length=1)
+    (ids,) = ids_of(["one two"], FOLDER / "bert.json", max_length=1, add_special_tokens=False)
+    assert len(ids) == 1
+
+
 def test_a_file_that_cannot_be_used_is_named(tmp_path):
     path = tmp_path / "tokenizer.json"
     with pytest.raises(penstock.NotFoundError, match=r"tokenizer\.json"):
@@ -83,6 +91,10 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path):
     path.write_text("")
     with pytest.raises(penstock.InvalidArgumentError, match=r"found an empty file \(.*tokenizer\.json\)"):
         ids_of(["a"], path)
+    # The first pieces of a model of SentencePiece.
+    path.write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\n\x0c\n\x03<s>\x15\0\0\0\0\x18\x03")
+    with pytest.raises(penstock.InvalidArgumentError, match=r"found a model of SentencePiece.*tokenizer\.json of the same model"):
+        ids_of(["a"], path, pattern="gpt2")
     spec = json.loads((FOLDER / "gpt2.json").read_text())
     spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": ""}
     path.write_text(json.dumps(spec))
@@ -112,6 +124,16 @@ def test_a_cursor_knows_the_file_by_what_it_holds(tmp_path):
     again = iter(dataset(there))
     again.load_state_dict(state)
     assert [row.tolist() for row in again] == rest
+    # A file of ranks whose name says another pattern gives other ids.
+    one, other = tmp_path / "gpt2.tiktoken", tmp_path / "o200k_base.tiktoken"
+    shutil.copy(FOLDER / "small.tiktoken", one)
+    shutil.copy(FOLDER / "small.tiktoken", other)
+    iterator = iter(dataset(one))
+    next(iterator)
+    with pytest.raises(penstock.Error, match="work"):
+        again = iter(dataset(other))
+        again.load_state_dict(iterator.state_dict())
+        next(again)
     # The same tokenizer with another merge.
     spec = json.loads(there.read_text())
     spec["model"]["merges"] = spec["model"]["merges"][:-1]

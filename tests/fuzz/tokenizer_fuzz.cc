@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "server/text/tokenizer.h"
 #include "server/text/unicode/utf8.h"
 
@@ -17,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto tokenizer = !file.empty() && file[0] == '{' ? MakeJsonTokenizer(file)
                                                          : MakeRankTokenizer(file, {"cl100k_base"});
   if (!tokenizer.ok()) return 0;
-  const std::string text = ReplaceInvalidUtf8(bytes.substr(end + 1));
+  const std::string text =
+      penstock::ReplaceNoUtf8({bytes.data() + end + 1, bytes.size() - end - 1});
   if (FindInvalidUtf8(text) != std::string_view::npos) std::abort();
   const auto scratch = (*tokenizer)->Borrow();
   const auto other = (*tokenizer)->Borrow();

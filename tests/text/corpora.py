@@ -1,6 +1,6 @@
 """Documents for tokenizers, of what is on this machine, and tokenizers of published sizes trained on them.
 
-Needs `tokenizers`; `./dev test text` and `./dev bench text` have it in build/text-venv. What is trained stays in build/text.
+Needs `tokenizers`; `./dev test text` has it in build/text-venv. What is trained stays in build/text.
 """
 
 import base64
@@ -51,20 +51,6 @@ def code_point_text(block):
     """Each of 4,096 code points in more places than the goldens have it."""
     points = [chr(c) for c in range(block * 4096, (block + 1) * 4096) if not 0xD800 <= c <= 0xDFFF]
     return "".join(f"{x} a{x}b '{x} 1{x}2\n{x}\n A{x}B {x}{x} {x}'s{x}\u0001" for x in points)
-
-
-def english(size_bytes):
-    """Documents of ASCII prose."""
-    total = 0
-    while True:
-        for path in files(["/usr/share/doc/**/*", "/usr/share/common-licenses/*", "/usr/share/perl/**/*.pod", "/usr/share/vim/**/*.txt", str(ROOT / "docs/**/*.md")]):
-            data = pathlib.Path(path).read_bytes()
-            if not data.isascii() or len(data) < 500:
-                continue
-            yield data.decode()
-            total += len(data)
-            if total >= size_bytes:
-                return
 
 
 def write_documents(path, texts):

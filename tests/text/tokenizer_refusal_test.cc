@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "base/utf8.h"
 #include "server/text/tokenizer.h"
 #include "server/text/unicode/utf8.h"
 #include "tests/support/catch.h"
@@ -122,10 +123,10 @@ TEST_CASE("what is no UTF-8 is found and mended as Python does it", "[text]") {
   CHECK(FindInvalidUtf8("\xc0\xaf") == 0);
   CHECK(FindInvalidUtf8("a\xf4\x90\x80\x80") == 1);
   const std::string bad = "\xef\xbf\xbd";
-  CHECK(ReplaceInvalidUtf8("a\xff"
-                           "b") == "a" + bad + "b");
-  CHECK(ReplaceInvalidUtf8("\xe2\x82z\xf0\x9f\x98") == bad + "z" + bad);
-  CHECK(ReplaceInvalidUtf8("\xed\xa0\x80") == bad + bad + bad);
+  CHECK(ReplaceNoUtf8("a\xff"
+                      "b") == "a" + bad + "b");
+  CHECK(ReplaceNoUtf8("\xe2\x82z\xf0\x9f\x98") == bad + "z" + bad);
+  CHECK(ReplaceNoUtf8("\xed\xa0\x80") == bad + bad + bad);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 #include "server/expr/file_arguments.h"
@@ -51,7 +52,7 @@ class Tokenize final : public RowKernel {
                                                 " of ", text.size(),
                                                 "; errors=\"replace\" puts U+FFFD there"));
       }
-      mended = text::ReplaceInvalidUtf8(text);
+      mended = ReplaceNoUtf8({text.data(), text.size()});
       text = mended;
     }
     const auto scratch = tokenizer_->Borrow();
@@ -95,6 +96,12 @@ absl::StatusOr<BoundRowFunction> BindTokenize(absl::Span<const Argument> argumen
   if (dtype != "int32" && dtype != "int64") return WrongArgument("dtype", "\"int32\" or \"int64\"");
   auto tokenizer = ReadTokenizer(arguments[1], arguments[5], arguments[7], files);
   if (!tokenizer.ok()) return tokenizer.status();
+  if (options.add_special_tokens && options.max_length > 0 &&
+      options.max_length < static_cast<int64_t>((*tokenizer)->num_added())) {
+    return WrongArgument("max_length",
+                         absl::StrCat("0 or at least ", (*tokenizer)->num_added(),
+                                      ", as many ids as the tokenizer's file adds to each text"));
+  }
   const bool wide = dtype == "int64";
   BoundRowFunction bound;
   bound.type = {wide ? DType::kInt64 : DType::kInt32, {kUnknownSize}};

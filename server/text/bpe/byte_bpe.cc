@@ -61,9 +61,11 @@ absl::StatusOr<std::unique_ptr<ByteBpe>> ByteBpe::FromRanks(
     bpe->bytes_[byte] = found->second;
   }
   std::vector<Pair> pairs;
+  StopLook look;
   for (const auto& [token, rank] : ranks) {
     const absl::string_view text = token;
     for (size_t i = 1; i < text.size(); ++i) {
+      look.Did(text.size() + 16);
       const auto left = ranks.find(text.substr(0, i));
       if (left == ranks.end()) continue;
       const auto right = ranks.find(text.substr(i));

@@ -4,7 +4,7 @@
 // Threads:  a ByteBpe is constant after Make() and safe from any thread, each with a WordCache of its own.
 // Owns:     the tables; a cache belongs to the ByteBpe that it is used with and to no other.
 // Limits:   ids below 2^31; words of up to 2^31 bytes.
-// Cost:     a word of the cache some 10 ns; another one n log n of its bytes. A WordCache has 1 MiB. Merging a long word looks for a stop.
+// Cost:     a word of the cache is one look-up; another one n log n of its bytes. A WordCache has 2 MiB. Merging a long word looks for a stop.
 // Source:   Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units (2016).
 #pragma once
 

@@ -27,7 +27,7 @@ class Bpe final : public Model {
  public:
   Bpe(Options options, TokenTable tokens, std::vector<ByteBpe::Merge> merges)
       : options_(std::move(options)), tokens_(std::move(tokens)) {
-    bytes_ = FindByteTokens(tokens_);
+    bytes_ = FindByteTokens([&](std::string_view token) { return tokens_.IdOf(token); });
     ByteBpe::ByteIds letters;
     bool all = options_.prefix.empty() && options_.suffix.empty();
     for (int byte = 0; byte < 256; ++byte) {

@@ -2,16 +2,7 @@
 
 #include <cctype>
 
-#include "absl/strings/str_format.h"
-
 namespace penstock::text {
-
-ByteTokens FindByteTokens(const TokenTable& tokens) {
-  ByteTokens found;
-  for (int byte = 0; byte < 256; ++byte)
-    found[byte] = tokens.IdOf(absl::StrFormat("<0x%02X>", byte));
-  return found;
-}
 
 bool AppendBytes(const ByteTokens& tokens, std::string_view text, IdBuffer& out) {
   for (const char c : text)

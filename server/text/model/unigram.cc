@@ -33,12 +33,7 @@ class Unigram final : public Model {
     for (const auto& [text, id] : ids_)
       if (!text.empty()) trie_.Add(text, id);
     unknown_score_ = least - kUnknownPenalty;
-    for (int byte = 0; byte < 256; ++byte) {
-      static constexpr char kDigits[] = "0123456789ABCDEF";
-      const auto found =
-          ids_.find(std::string{'<', '0', 'x', kDigits[byte >> 4], kDigits[byte & 15], '>'});
-      if (found != ids_.end()) bytes_[byte] = found->second;
-    }
+    bytes_ = FindByteTokens([&](std::string_view token) { return IdOf(token); });
   }
 
   absl::Status Encode(std::string_view word, WordCache& cache, IdBuffer& out) const override {

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/text/parts/parts.h"
 #include "server/text/parts/vocabulary.h"
 #include "server/text/unicode/utf8.h"
@@ -31,12 +32,14 @@ class WordPiece final : public Model {
     if (characters > characters_max_) return Unknown(out);
     const size_t before = out.size();
     std::string part;
+    StopLook look;
     for (size_t from = 0; from < word.size();) {
       part = from == 0 ? std::string() : prefix_;
       const size_t lead = part.size();
       part.append(word.substr(from));
       std::optional<uint32_t> id;
       while (part.size() > lead && !(id = tokens_.IdOf(part))) {
+        look.Did(part.size() + 16);
         do part.pop_back();
         while (part.size() > lead &&
                (static_cast<uint8_t>(word[from + part.size() - lead]) & 0xc0) == 0x80);

@@ -128,6 +128,13 @@ absl::StatusOr<std::vector<std::unique_ptr<Part>>> MakeParts(const JsonPart& jso
   return parts;
 }
 
+// Makes a part that has no options: PartRegistration<Decoder> kFuse("Fuse", MakePlain<Decoder, Fuse>).
+template <typename Kind, typename Part>
+absl::StatusOr<std::unique_ptr<Kind>> MakePlain(const JsonPart& json) {
+  if (absl::Status status = json.OnlyMembers({"type"}); !status.ok()) return status;
+  return std::make_unique<Part>();
+}
+
 // Register by static object in an anonymous namespace: `const PartRegistration<Normalizer> kNfc("NFC", …);`.
 template <typename Part>
 struct PartRegistration {

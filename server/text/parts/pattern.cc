@@ -13,7 +13,9 @@ absl::Status Pattern::Read(const JsonPart& json) {
   if (text_.empty() == regex.empty())
     return json.Refuse("either \"String\" or \"Regex\", not empty");
   if (regex.empty()) return absl::OkStatus();
-  auto made = Regex::Make(regex);
+  published_ = FindPublishedPattern(regex);
+  if (published_ != nullptr) return absl::OkStatus();
+  auto made = Regex::Make(regex, Regex::Anchors::kLines);
   if (!made.ok())
     return absl::InvalidArgumentError(
         absl::StrCat(json["Regex"].path(), ": ", made.status().message()));
@@ -21,20 +23,20 @@ absl::Status Pattern::Read(const JsonPart& json) {
   return absl::OkStatus();
 }
 
-std::string Pattern::Replaced(std::string_view text, const std::string& with) const {
+absl::Status Replacement::Read(const JsonPart& json) {
+  absl::Status status = json.OnlyMembers({"type", "pattern", "content"});
+  if (status.ok()) status = pattern_.Read(json["pattern"]);
+  if (status.ok()) status = json["content"].Read(&with_);
+  return status;
+}
+
+std::string Replacement::Apply(std::string_view text) const {
   std::string result;
   size_t open = 0;
-  const auto put = [&](size_t from, size_t to) {
-    result.append(text.substr(open, from - open)).append(with);
+  pattern_.ForEachMatch(text, [&](size_t from, size_t to) {
+    result.append(text.substr(open, from - open)).append(with_);
     open = to;
-  };
-  if (regex_ != nullptr) {
-    regex_->ForEachMatch(text, put);
-  } else {
-    for (size_t at = text.find(text_); at != std::string_view::npos;
-         at = text.find(text_, at + text_.size()))
-      put(at, at + text_.size());
-  }
+  });
   return result.append(text.substr(open));
 }
 

@@ -12,12 +12,8 @@ class BertPreTokenizer final : public Pretokenizer {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Pretokenizer>> Make(const JsonPart& json) {
-  if (absl::Status status = json.OnlyMembers({"type"}); !status.ok()) return status;
-  return std::make_unique<BertPreTokenizer>();
-}
-
-const PartRegistration<Pretokenizer> kBertPreTokenizer("BertPreTokenizer", Make);
+const PartRegistration<Pretokenizer> kBertPreTokenizer("BertPreTokenizer",
+                                                       MakePlain<Pretokenizer, BertPreTokenizer>);
 
 }  // namespace
 }  // namespace penstock::text

@@ -31,12 +31,7 @@ class Whitespace final : public Pretokenizer {
   }
 };
 
-absl::StatusOr<std::unique_ptr<Pretokenizer>> Make(const JsonPart& json) {
-  if (absl::Status status = json.OnlyMembers({"type"}); !status.ok()) return status;
-  return std::make_unique<Whitespace>();
-}
-
-const PartRegistration<Pretokenizer> kWhitespace("Whitespace", Make);
+const PartRegistration<Pretokenizer> kWhitespace("Whitespace", MakePlain<Pretokenizer, Whitespace>);
 
 }  // namespace
 }  // namespace penstock::text

@@ -9,12 +9,8 @@ class WhitespaceSplit final : public Pretokenizer {
   void Cut(PieceList& pieces) const override { CutByFlag(kBlank, Behaviour::kRemoved, pieces); }
 };
 
-absl::StatusOr<std::unique_ptr<Pretokenizer>> Make(const JsonPart& json) {
-  if (absl::Status status = json.OnlyMembers({"type"}); !status.ok()) return status;
-  return std::make_unique<WhitespaceSplit>();
-}
-
-const PartRegistration<Pretokenizer> kWhitespaceSplit("WhitespaceSplit", Make);
+const PartRegistration<Pretokenizer> kWhitespaceSplit("WhitespaceSplit",
+                                                      MakePlain<Pretokenizer, WhitespaceSplit>);
 
 }  // namespace
 }  // namespace penstock::text

@@ -27,8 +27,14 @@ constexpr std::string_view kWords =
     "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\xb2\\xb3\\xb9\\xbc-\\xbe"
     "\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}";
 
-// The pattern with those in the place of \s, \S, \w and \W; in a class the last two stay as they are.
-std::string Translated(std::string_view pattern) {
+absl::Status RefuseAt(size_t byte, std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("expected a regular expression that PCRE2 reads as the library does, found ",
+                   std::string(what), " at byte ", byte));
+}
+
+// The pattern with those in the place of \s, \S, \w and \W; in a class \S and \W stay as they are.
+absl::StatusOr<std::string> Translated(std::string_view pattern, Regex::Anchors anchors) {
   std::string result;
   bool in_class = false;
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -37,6 +43,8 @@ std::string Translated(std::string_view pattern) {
       const char escaped = pattern[++i];
       const char kind = static_cast<char>(escaped | 0x20);
       const bool negated = kind != escaped;
+      // A hexadecimal digit to the libraries, a horizontal space to PCRE2.
+      if (kind == 'h') return RefuseAt(i - 1, "\\h");
       if ((kind == 's' || kind == 'w') && !(in_class && negated)) {
         const std::string_view set = kind == 's' ? kSpaces : kWords;
         result += in_class ? "" : negated ? "[^" : "[";
@@ -54,6 +62,14 @@ std::string Translated(std::string_view pattern) {
       i = end - 1;
       continue;
     }
+    // PCRE2 has neither classes in classes nor their intersections, and takes these for plain characters.
+    if (in_class && c == '[') return RefuseAt(i, "a class in a class");
+    if (in_class && pattern.substr(i, 2) == "&&") return RefuseAt(i, "&& in a class");
+    // Oniguruma's m is PCRE2's s.
+    if (!in_class && anchors == Regex::Anchors::kLines && pattern.substr(i, 2) == "(?" &&
+        pattern.substr(i, pattern.find_first_not_of("imsx-", i + 2) - i).find('m') !=
+            std::string_view::npos)
+      return RefuseAt(i, "the option m");
     if (c == '[') in_class = true;
     if (c == ']') in_class = false;
     result.push_back(c);
@@ -75,8 +91,13 @@ class Pcre2Regex final : public Regex {
     StopLook look;
     size_t at = 0;
     while (at < text.size()) {
-      const int found = pcre2_match(code_.get(), bytes, text.size(), at, PCRE2_NO_UTF_CHECK,
-                                    data.get(), context_.get());
+      const auto match_by = [&](uint32_t options) {
+        return pcre2_match(code_.get(), bytes, text.size(), at, PCRE2_NO_UTF_CHECK | options,
+                           data.get(), context_.get());
+      };
+      int found = match_by(0);
+      // Machine code has a stack of 32 KiB, the interpreter a heap.
+      if (found == PCRE2_ERROR_JIT_STACKLIMIT) found = match_by(PCRE2_NO_JIT);
       if (found == PCRE2_ERROR_NOMATCH) return;
       if (found < 0) throw RegexTooLong();
       const size_t* const ends = pcre2_get_ovector_pointer(data.get());
@@ -98,13 +119,16 @@ class Pcre2Regex final : public Regex {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Regex>> Regex::Make(std::string_view given) {
-  const std::string pattern = Translated(given);
+absl::StatusOr<std::unique_ptr<Regex>> Regex::Make(std::string_view given, Anchors anchors) {
+  const absl::StatusOr<std::string> translated = Translated(given, anchors);
+  if (!translated.ok()) return translated.status();
+  const std::string& pattern = *translated;
+  const uint32_t ends = anchors == Anchors::kLines ? PCRE2_MULTILINE : PCRE2_DOLLAR_ENDONLY;
   int error = 0;
   size_t offset = 0;
-  std::unique_ptr<pcre2_code, Free> code(
-      pcre2_compile(reinterpret_cast<const uint8_t*>(pattern.data()), pattern.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset, nullptr));
+  std::unique_ptr<pcre2_code, Free> code(pcre2_compile(
+      reinterpret_cast<const uint8_t*>(pattern.data()), pattern.size(),
+      PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | ends, &error, &offset, nullptr));
   if (code == nullptr) {
     uint8_t message[256] = {};
     pcre2_get_error_message(error, message, sizeof(message));

@@ -1,5 +1,5 @@
-// The published patterns of pre-tokenisers, as scanners written by hand. Each has `pattern`s, the texts by which files give it, and Next(),
-// which returns the end of the match at `at`. All patterns match something everywhere, so that matches lie side by side.
+// The published patterns of pre-tokenisers, as scanners written by hand. Each has Next(), which returns the end of the match at `at`. All patterns
+// match something everywhere, so that matches lie side by side. published.cc has the texts by which files give them.
 //
 // Source:   the regular expressions of GPT-2, of tiktoken's cl100k_base and o200k_base, of Llama 3 and of Qwen 2.
 // Threads:  functions without state.

@@ -55,7 +55,6 @@ struct Tables {
     for (const auto& pair : kComposed) {
       composed[uint64_t{pair.first} << 32 | pair.second] = pair.both;
       bits[pair.both] &= static_cast<uint8_t>(~(kChangesNfc | kChangesNfkc));
-      bits[pair.second] |= kChangesNfc | kChangesNfkc;
     }
     for (const auto& pair : kComposed) bits[pair.second] |= kChangesNfc | kChangesNfkc;
     for (const Mapping& mapping : kCompatible) {

@@ -1,7 +1,7 @@
-// UTF-8: checking, mending and reading.
+// UTF-8 that is known to be valid, and whether it is. base/utf8.h has what takes any bytes.
 //
 // Threads:  functions without state.
-// Cost:     CheckUtf8() goes through ASCII eight bytes at a time.
+// Cost:     FindInvalidUtf8() goes through ASCII eight bytes at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,6 @@ namespace penstock::text {
 // Where the first byte stands that belongs to no code point of UTF-8; npos where there is none. Surrogates, overlong forms and numbers above
 // U+10FFFF belong to none.
 size_t FindInvalidUtf8(std::string_view text);
-
-// The text with U+FFFD for each longest beginning of a code point that is cut short, and for each byte that begins none: what Python's
-// errors="replace" and Rust's from_utf8_lossy give.
-std::string ReplaceInvalidUtf8(std::string_view text);
 
 // Reads the code point at `at` and returns where the next one begins. REQUIRES: valid UTF-8, and at least one byte.
 inline const uint8_t* ReadCodePoint(const uint8_t* at, uint32_t* code_point) {

@@ -1,4 +1,6 @@
-// What the decoders share.
+// Text for text, which several decoders need.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <string>
