@@ -96,6 +96,12 @@ constexpr const char* kFurther[] = {
     "$LISTS | map { out: 'a = ints' } | sparse_batch { batch_size: 11 row_shape: -1 } | repeat { "
     "count: 2 }",
     "$LISTS | map { out: 'w = words' } | sparse_batch { batch_size: 11 row_shape: -1 }",
+    "$LISTS | pack { sequence_length: 9 tokens: 'ints' cu_seqlens: true loss_mask: true window: 20 "
+    "} "
+    "| ragged_batch { batch_size: 8 } | repeat { count: 2 }",
+    "$LISTS | pack { sequence_length: 9 tokens: 'ints' cu_seqlens: true window: 20 } | "
+    "padded_batch "
+    "{ batch_size: 8 } | repeat { count: 2 }",
     "$LATE | shuffle { global: true seed: 1 } | $PARSE | batch { batch_size: 8 } | repeat { count: "
     "2 }",
     "$GZIP | $PARSE | filter { predicate: 'n % 3 != 0' } | shuffle { buffer_size: 20 seed: 2 } | "
