@@ -36,7 +36,7 @@ print(json.dumps({"padding": 1 - sum(pieces) / (rows * size)}))
 """
 
 
-def lines(program, *arguments):
+def last_line(program, *arguments):
     ended = subprocess.run([str(part) for part in (program, *arguments)], capture_output=True, text=True, check=False)
     if ended.returncode:
         sys.exit(f"{program}: {ended.stderr.strip()}")
@@ -55,14 +55,14 @@ def alone(folder, method):
     return path
 
 
-def spec(folder, lengths, method, more=""):
+def spec(folder, lengths, method):
     np.save(folder / "lengths.npy", lengths)
     path = folder / f"{method}.textproto"
     path.write_text(
         f"stage {{ from_tensor_slices {{ tensor {{ name: 'n' npy: '{folder}/lengths.npy' }} }} }}\n"
         "stage { map { out: 'tokens = int32(arange(n))' } }\n"
         f"stage {{ pack {{ sequence_length: {LENGTH} tokens: 'tokens' method: '{method}' window: {WINDOW} segment_ids: true "
-        f"positions: true }} }}\nstage {{ batch {{ batch_size: {BATCH} }} }}\nstage {{ repeat {{}} }}\n{more}"
+        f"positions: true }} }}\nstage {{ batch {{ batch_size: {BATCH} }} }}\nstage {{ repeat {{}} }}\n"
     )
     return path
 
@@ -81,22 +81,22 @@ def main():
         for method in ("concat", "best_fit", "first_fit_decreasing"):
             path = spec(folder, lengths, method)
             program = options.bin / "bench_text_pack"
-            runs = [lines(program, "--spec", alone(folder, method), "--steps", 2000) for _ in range(options.runs)]
+            runs = [last_line(program, "--spec", alone(folder, method), "--steps", 2000) for _ in range(options.runs)]
             times = [run["cpu_ns_per_token"] for run in runs]
-            paddings[method] = lines(program, "--spec", path, "--steps", steps)["padding"]
+            paddings[method] = last_line(program, "--spec", path, "--steps", steps)["padding"]
             print(json.dumps({"case": "pack", "method": method, "cpu_ns_per_token": round(statistics.median(times), 3), "min": min(times),
                               "max": max(times), "asked": 5, "padding": round(paddings[method], 5),
                               "runs": len(runs)}), flush=True)  # fmt: skip
-            resume = lines(options.bin / "bench_engine_resume", "--spec", path, "--step", steps // 2, "--runs", options.runs)
+            resume = last_line(options.bin / "bench_engine_resume", "--spec", path, "--step", steps // 2, "--runs", options.runs)
             print(json.dumps({"case": "resume", "method": method, "step": steps // 2, "asked_ms": 20, **resume}), flush=True)
         if options.grain_python:
             path = spec(folder, lengths[:GRAIN_DOCUMENTS], "best_fit")
             steps = int(lengths[:GRAIN_DOCUMENTS].sum()) // LENGTH // BATCH
-            paddings["best_fit"] = lines(options.bin / "bench_text_pack", "--spec", path, "--steps", steps)["padding"]
+            paddings["best_fit"] = last_line(options.bin / "bench_text_pack", "--spec", path, "--steps", steps)["padding"]
             for bins in (30, 300):
                 script = folder / "grain_padding.py"
                 script.write_text(GRAIN)
-                grain = lines(options.grain_python, script, folder / "lengths.npy", LENGTH, bins)["padding"]
+                grain = last_line(options.grain_python, script, folder / "lengths.npy", LENGTH, bins)["padding"]
                 print(json.dumps({"case": "padding", "peer": "grain best fit", "bins": bins, "padding": round(paddings["best_fit"], 5),
                                   "peer_padding": round(grain, 5),
                                   "ratio": round(paddings["best_fit"] / grain, 3)}), flush=True)  # fmt: skip

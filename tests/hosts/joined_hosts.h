@@ -41,7 +41,10 @@ inline std::string AppendTensor(const BatchTensor& tensor, const std::vector<std
     return "";
   }
   size_t part = 0;
-  if (tensor.type.dtype == DType::kString) AppendOffsets(more[part], &(*joined)[part]), ++part;
+  if (tensor.type.dtype == DType::kString) {
+    AppendOffsets(more[part], &(*joined)[part]);
+    ++part;
+  }
   (*joined)[part] += more[part];
   ++part;
   if (tensor.kind == TensorKind::kRagged) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "google/protobuf/text_format.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/run/step_count.h"
@@ -95,6 +96,12 @@ constexpr const char* kFurther[] = {
     "$LISTS | map { out: 'a = ints' } | sparse_batch { batch_size: 11 row_shape: -1 } | repeat { "
     "count: 2 }",
     "$LISTS | map { out: 'w = words' } | sparse_batch { batch_size: 11 row_shape: -1 }",
+    "$LISTS | pack { sequence_length: 9 tokens: 'ints' cu_seqlens: true loss_mask: true window: 20 "
+    "} "
+    "| ragged_batch { batch_size: 8 } | repeat { count: 2 }",
+    "$LISTS | pack { sequence_length: 9 tokens: 'ints' cu_seqlens: true window: 20 } | "
+    "padded_batch "
+    "{ batch_size: 8 } | repeat { count: 2 }",
     "$LATE | shuffle { global: true seed: 1 } | $PARSE | batch { batch_size: 8 } | repeat { count: "
     "2 }",
     "$GZIP | $PARSE | filter { predicate: 'n % 3 != 0' } | shuffle { buffer_size: 20 seed: 2 } | "
@@ -254,6 +261,20 @@ TEST_CASE("a row that fails names itself by its place in the whole batch, or by 
   CHECK(own.batches.size() == 1);
   // It is not another host's to compute.
   CHECK(RunPlan(MustPlan(spec, {4, 1})).status.ok());
+
+  std::string doubled = "let: 's0 = as_string(value)' ";
+  for (int i = 0; i < 40; ++i)
+    absl::StrAppend(&doubled, "let: 's", i + 1, " = s", i, " + s", i, "' ");
+  constexpr uint64_t kMost = uint64_t{16} << 20;
+  const auto account = MemoryAccount::Create(
+      {.name = "pipeline p", .bytes_max = kMost, .limit = "the limit", .memory_bytes = 4 * kMost});
+  const MemoryAccount::Scope charged(account.get());
+  const RunResult of_none = RunPlan(
+      MustPlan(Stages(absl::StrCat("range { stop: 8 } | map { ", doubled,
+                                   "out: 'l = string_length(s40)' } | batch { batch_size: 8 }")),
+               {4, 2}));
+  INFO(of_none.status.ToString());
+  CHECK(absl::EndsWith(of_none.status.message(), "(row 4 of step 0)"));
 }
 
 TEST_CASE("numbers that are no world are refused, with what there may be") {

@@ -16,19 +16,6 @@ namespace {
 // A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
 constexpr uint64_t kCachedBatchBytes = 16 << 20;
 
-// The rows of a column from one on, of `axes` axes each.
-Column RowsFrom(const Column& column, size_t first, size_t axes) {
-  if (first == 0) return column;
-  Column rest = column;
-  if (rest.rows != nullptr) {
-    rest.rows += first;
-  } else {
-    rest.data += first * rest.row_bytes;
-  }
-  if (rest.dims != nullptr) rest.dims += first * axes;
-  return rest;
-}
-
 // Copies a column that was left elsewhere to where it belongs.
 void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
   if (from.data == to) return;
@@ -164,6 +151,13 @@ void BlockRunner::Begin(const BatchProgram& program, Step* step, uint32_t first,
   program_ = &program;
   evaluator_.Reset();
   evaluator_.set_past_caches(program.fixed_bytes() > kCachedBatchBytes ? &program.work() : nullptr);
+  Resolve(program, step, first, rows);
+  block_ = step->variable.TakeBlock();
+  FetchRecords(absl::MakeConstSpan(step->records)
+                   .subspan(size_t{first} * program.width(), size_t{rows} * program.width()));
+}
+
+void BlockRunner::Resolve(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {
   for (const BatchProgram::Resolved& source : program.resolved()) {
     StageClock::Scope scope(evaluator_.clock(), source.stage);
     RecordRef* const refs = &step->records[size_t{first} * program.width() + source.reference];
@@ -171,9 +165,6 @@ void BlockRunner::Begin(const BatchProgram& program, Step* step, uint32_t first,
     const PendingCall call("opening", evaluator_.files().manifest()[source.first_file].path);
     source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }
-  block_ = step->variable.TakeBlock();
-  FetchRecords(absl::MakeConstSpan(step->records)
-                   .subspan(size_t{first} * program.width(), size_t{rows} * program.width()));
 }
 
 void BlockRunner::Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows) {

@@ -26,6 +26,9 @@ class BlockRunner {
   // Finds out which rows of a step whose records are there, `info.rows` in all, are to be seen: before any of them is filled.
   static void ShowRows(const BatchProgram& program, Step* step);
 
+  // Positions among the references of these rows become records, as they do before the rows are filled: for who asks for bytes of them first.
+  void Resolve(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
+
   // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
   // address; the lowest of all blocks stays.
   void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);

@@ -17,15 +17,15 @@ void AddNodes(const WorkNode& work, bool all, std::vector<const WorkNode*>* node
   if (work.kind == WorkNode::Kind::kWork && work.op->away() != nullptr) nodes->push_back(&work);
 }
 
-Column RowsFrom(const Column& column, uint32_t row, const Feature& feature) {
+}  // namespace
+
+Column RowsFrom(const Column& column, size_t first, size_t axes) {
   Column rest = column;
-  if (rest.data != nullptr) rest.data += row * rest.row_bytes;
-  if (rest.rows != nullptr) rest.rows += row;
-  if (rest.dims != nullptr) rest.dims += row * feature.type.shape.size();
+  if (rest.data != nullptr) rest.data += first * rest.row_bytes;
+  if (rest.rows != nullptr) rest.rows += first;
+  if (rest.dims != nullptr) rest.dims += first * axes;
   return rest;
 }
-
-}  // namespace
 
 std::vector<const WorkNode*> RowsAway::NodesOf(const WorkNode& work) {
   std::vector<const WorkNode*> nodes;
@@ -108,7 +108,8 @@ bool RowsAway::Take(const WorkNode& node, RowReferences rows, absl::Span<Column>
   const auto failed = static_cast<uint32_t>(made->call.failure.row);
   if (!made->call.failure.ok() && failed < skipped + rows.rows)
     *status = {made->call.failure.status, static_cast<int>(failed - skipped)};
-  for (size_t i = 0; i < out.size(); ++i) out[i] = RowsFrom(made->out[i], skipped, node.output[i]);
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = RowsFrom(made->out[i], skipped, node.output[i].type.shape.size());
   return true;
 }
 

@@ -25,6 +25,9 @@ namespace penstock {
 class RowEvaluator;
 struct WorkNode;
 
+// The rows of a column from number `first` on. `axes`: sizes of a row that `dims` has.
+Column RowsFrom(const Column& column, size_t first, size_t axes);
+
 class RowsAway {
  public:
   // The nodes of this work that a block can leave at, those that are needed first in front. Empty

@@ -155,7 +155,6 @@ class Decreasing final : public Packer {
   void AddDocument(uint32_t document, uint32_t tokens) override {
     const uint32_t length = rules_.sequence_length;
     if (rules_.truncate) tokens = std::min(tokens, length);
-    num_documents_ = document + 1;
     for (uint32_t start = 0; start < tokens;) {
       const uint32_t taken = std::min(tokens - start, length);
       waiting_charge_.MakeRoom(waiting_, 1);
@@ -163,14 +162,11 @@ class Decreasing final : public Packer {
       start += taken;
     }
   }
-  void ClearOpen() override {
-    waiting_.clear();
-    num_documents_ = 0;
-  }
+  void ClearOpen() override { waiting_.clear(); }
 
  private:
   void MarkLast(const std::vector<uint32_t>& order) {
-    std::vector<bool> seen(num_documents_, false);
+    std::vector<bool> seen(num_documents(), false);
     for (auto i = order.rbegin(); i != order.rend(); ++i) {
       PackedPiece& piece = waiting_[*i];
       piece.is_last = !seen[piece.document];
@@ -180,7 +176,6 @@ class Decreasing final : public Packer {
 
   MemoryCharge waiting_charge_;
   std::vector<PackedPiece> waiting_;
-  uint32_t num_documents_ = 0;
 };
 
 }  // namespace

@@ -76,6 +76,8 @@ class Packer {
   }
   // Those that were added since are of none.
   void DropOpenPieces() { pieces_.resize(ends_.empty() ? 0 : ends_.back()); }
+  // Of the window so far.
+  uint32_t num_documents() const { return num_documents_; }
 
   const PackRules rules_;
   MemoryCharge charge_;  // of the vectors

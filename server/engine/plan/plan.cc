@@ -171,9 +171,8 @@ std::string PlanImpl::ExplainWorld() const {
                                      [](const FileEntry& file) { return file.is_stream; });
   if (streams > 0) {
     absl::StrAppend(&text, "note: world: ", streams,
-                    " of its files have no index (compressed ones, and those of which shards are "
-                    "skipped): each host "
-                    "reads and unpacks all of them\n");
+                    " of its files have no index (compressed ones have none): each host reads and "
+                    "unpacks all of them\n");
   }
   return text;
 }

@@ -11,8 +11,9 @@ bool AwayBlock::RunBlock(const BatchProgram& program, absl::Span<const WorkNode*
   const uint32_t first = block->first_grain * grain_rows;
   if (first >= step->rows) return true;
   const uint32_t rows = std::min(block->grains * grain_rows, step->rows - first);
+  block_runner_.set_clock(clock);
   if (!has_fetched_) {
-    Resolve(program, first, rows);
+    block_runner_.Resolve(program, step, first, rows);
     const uint32_t width = program.width();
     if (Fetches(
             absl::MakeConstSpan(step->records).subspan(size_t{first} * width, size_t{rows} * width),
@@ -20,17 +21,7 @@ bool AwayBlock::RunBlock(const BatchProgram& program, absl::Span<const WorkNode*
       return false;
     }
   }
-  block_runner_.set_clock(clock);
   return block_runner_.RunInParts(program, step, first, rows, nodes, away, this);
-}
-
-void AwayBlock::Resolve(const BatchProgram& program, uint32_t first, uint32_t rows) {
-  arena_.Reset();
-  for (const BatchProgram::Resolved& source : program.resolved()) {
-    RecordRef* const refs =
-        &block->step->records[size_t{first} * program.width() + source.reference];
-    source.loader->Resolve(refs, rows, program.width(), files_, arena_);
-  }
 }
 
 bool AwayBlock::Fetches(absl::Span<const RecordRef> records, AwayTasks& away) {

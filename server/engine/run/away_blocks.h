@@ -60,14 +60,12 @@ class AwayBlock final : public AwayTask {
  private:
   // Whether it has left for the bytes of these records.
   bool Fetches(absl::Span<const RecordRef> records, AwayTasks& away);
-  void Resolve(const BatchProgram& program, uint32_t first, uint32_t rows);
 
   FileTable& files_;
   const bool has_far_files_;
   AwayBlockQueue& back_;
   FarRecords far_;
   bool has_fetched_ = !has_far_files_;
-  Arena arena_;
   BlockRunner block_runner_;
   SectionRunner section_runner_;
 };

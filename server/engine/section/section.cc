@@ -265,9 +265,7 @@ void SectionRunner::RunBatch(SectionTask* task) {
   step.records.swap(task->records);
   const absl::Cleanup back = [&] { step.records.swap(task->records); };
   step.info.rows = static_cast<uint32_t>(step.records.size() / section.width);
-  // A last batch has as few rows as there were, unless it is filled up.
-  const uint64_t rows =
-      program.form().remainder == Remainder::kPad ? program.batch_rows() : step.info.rows;
+  const uint64_t rows = program.RowsOf(step.info.rows).shape_rows;
   uint64_t bytes = 0;
   for (size_t i = 0; i < program.tensors().size(); ++i)
     bytes += program.tensors()[i].fixed() ? program.row_bytes()[i] * rows : 0;

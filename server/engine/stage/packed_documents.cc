@@ -13,6 +13,19 @@ namespace {
 
 constexpr int64_t kMaxDocumentTokens = (int64_t{1} << 31) - 2;
 
+// The int32 or int64 () of a row.
+int64_t AnswerBegin(const Feature& feature, const Column& column, size_t row) {
+  int64_t value = 0;
+  if (feature.type.dtype == DType::kInt64) {
+    std::memcpy(&value, column.row(row), sizeof(value));
+  } else {
+    int32_t narrow = 0;
+    std::memcpy(&narrow, column.row(row), sizeof(narrow));
+    value = narrow;
+  }
+  return value;
+}
+
 class Measuring final : public WorkOp {
  public:
   Measuring(const Signature& documents, const PackForm& form)
@@ -70,20 +83,6 @@ class Measuring final : public WorkOp {
                                             ", the number of tokens, found ", begin));
   }
 
- public:
-  static int64_t AnswerBegin(const Feature& feature, const Column& column, size_t row) {
-    int64_t value = 0;
-    if (feature.type.dtype == DType::kInt64) {
-      std::memcpy(&value, column.row(row), sizeof(value));
-    } else {
-      int32_t narrow = 0;
-      std::memcpy(&narrow, column.row(row), sizeof(narrow));
-      value = narrow;
-    }
-    return value;
-  }
-
- private:
   const PackForm form_;
   const Signature documents_;
   const Feature tokens_;
@@ -245,7 +244,7 @@ class PackedLoader final : public ColumnLoader {
       return;
     }
     if (form_.mask == LossMask::kAnswer) {
-      const int64_t begin = Measuring::AnswerBegin(mask_feature_, in[1], document);
+      const int64_t begin = AnswerBegin(mask_feature_, in[1], document);
       const size_t prompt = std::clamp<int64_t>(begin - piece.start, 0, piece.length);
       std::memset(mask + used, 0, prompt);
       std::memset(mask + used + prompt, 1, piece.length - prompt);

@@ -34,13 +34,16 @@ void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const
 }
 
 void VariableRows::Show(RowSpan rows) {
+  shown_ = rows;
   for (const auto& tensor : tensors_) tensor->Show(rows);
 }
 
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
                             const Column& column) {
   uint64_t bytes = 0;
-  for (uint32_t row = 0; row < rows; ++row) bytes += column.row_size(static_cast<int>(row));
+  for (uint32_t row = 0; row < rows; ++row) {
+    if (shown_.Has(uint64_t{first} + row)) bytes += column.row_size(static_cast<int>(row));
+  }
   charge_.Add(bytes);
   return tensors_[of_tensor_[tensor]]->Put(block, first, rows, column);
 }

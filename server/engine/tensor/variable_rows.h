@@ -50,6 +50,7 @@ class VariableRows {
 
  private:
   MemoryCharge charge_;  // of the rows that are kept
+  RowSpan shown_{0, UINT32_MAX};
   std::atomic<uint32_t> blocks_taken_{0};
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors
   std::vector<std::unique_ptr<JoinedTensor>> tensors_;
