@@ -200,6 +200,14 @@ def test_processes_of_a_host_divide_its_rows():
         part.close()
 
 
+def test_a_batch_size_of_ones_own_is_refused_where_hosts_divide_the_rows():
+    with pytest.raises(penstock.FailedPreconditionError, match="only those of one of several hosts; give its spec another batch_size"):
+        loader(numbers(), (3, 1), share="world_sizes", batch_size=5)
+    part = loader(numbers(), (1, 0), share="world_sizes", batch_size=5)
+    assert len(next(iter(part))["n"]) == 5
+    part.close()
+
+
 def told(dataset, world, state=None):
     part = EpochLoader(dataset, np.array, {"world": world, "guard": None})
     if state is not None:
