@@ -39,7 +39,6 @@ void Describe(const Reader& reader, penstock_loader* loader) {
   loader->num_steps = reader.num_steps();
   loader->uncounted = reader.uncounted();
   loader->pass_steps = reader.pass_steps();
-  loader->pass_last_rows = reader.pass_last_rows();
   const std::vector<TensorEntry>& entries = loader->entries;
   loader->tensors.resize(entries.size());
   loader->shapes.resize(entries.size() * kMaxDims);

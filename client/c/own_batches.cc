@@ -234,7 +234,7 @@ Status CheckOwnBatches(penstock_loader* loader) {
     return {Code::kFailedPrecondition,
             "a batch size of one's own counts the rows of the stream, and pipeline " +
                 loader->pipeline +
-                " has those of one of several hosts alone; give its spec another batch_size"};
+                " has only those of one of several hosts; give its spec another batch_size"};
   }
   const std::string named = " (pipeline " + loader->pipeline + ")";
   int64_t full = 0;

@@ -35,7 +35,7 @@ inline constexpr uint32_t kCursorHeadBytes = 32;
 penstock::ring::Status TakeCursorHead(penstock_loader* loader,
                                       penstock::ring::ConsumerPosition* position);
 
-// Checks batch_rows against the steps of the pipeline. After the loader's entries are there.
+// Checks batch_rows against the steps of the pipeline. After the loader's entries and pass_last_rows are there.
 penstock::ring::Status CheckOwnBatches(penstock_loader* loader);
 
 enum class Opened {

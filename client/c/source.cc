@@ -72,6 +72,7 @@ Status OpenSource(penstock_loader* loader, const Attachment& attachment) {
   }
   if (loader->entries.empty()) {
     loader->entries = source->reader->tensors();
+    loader->pass_last_rows = source->reader->pass_last_rows();
     if (Status status = CheckOwnBatches(loader); !status.ok()) return status;
     Describe(*source->reader, loader);
   } else if (!AreEqual(loader->entries, source->reader->tensors())) {

@@ -241,11 +241,6 @@ absl::StatusOr<v1::Pipeline> DaemonConnection::Create(const v1::CreatePipelineRe
   v1::CreatePipelineResponse response;
   const absl::Status status = Call(&Stub::CreatePipeline, request, &response);
   if (!status.ok()) return status;
-  if (request.world().hosts() > 1 && !response.pipeline().has_world()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the daemon is of a release that knows nothing of several hosts: pipeline ",
-                     response.pipeline().name(), " makes all rows; delete it"));
-  }
   return std::move(*response.mutable_pipeline());
 }
 
@@ -257,6 +252,11 @@ absl::StatusOr<v1::ValidatePipelineResponse> DaemonConnection::Validate(
   v1::ValidatePipelineResponse response;
   const absl::Status status = Call(&Stub::ValidatePipeline, request, &response);
   if (!status.ok()) return status;
+  if (request.world().hosts() > 1 && !response.pipeline().has_world()) {
+    return absl::FailedPreconditionError(
+        "--world: the daemon is of a release that knows nothing of several hosts, and would make "
+        "all rows");
+  }
   return response;
 }
 

@@ -27,12 +27,17 @@ absl::Status List(const std::string& socket, bool json) {
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
     width = std::max(width, static_cast<int>(pipeline.name().size()));
   }
-  std::printf("%-*s  %-9s  %5s  %10s  %s\n", width, "NAME", "STATE", "SLOTS", "BATCH", "ERROR");
+  bool has_worlds = false;
+  for (const v1::Pipeline& pipeline : answer->pipelines()) has_worlds |= pipeline.has_world();
+  // Of the longest: "host 65535 of 65536", and two spaces.
+  const int world_width = has_worlds ? 21 : 0;
+  std::printf("%-*s  %-9s  %5s  %10s  %-*s%s\n", width, "NAME", "STATE", "SLOTS", "BATCH",
+              world_width, has_worlds ? "WORLD" : "", "ERROR");
   for (const v1::Pipeline& pipeline : answer->pipelines()) {
-    const std::string world = pipeline.has_world() ? DescribeWorld(pipeline.world()) + "  " : "";
-    std::printf("%-*s  %-9s  %5u  %10s  %s%s\n", width, pipeline.name().c_str(),
+    const std::string world = pipeline.has_world() ? DescribeWorld(pipeline.world()) : "";
+    std::printf("%-*s  %-9s  %5u  %10s  %-*s%s\n", width, pipeline.name().c_str(),
                 StateName(pipeline.state()).c_str(), pipeline.slots(),
-                ByteCount(pipeline.slot_bytes()).c_str(), world.c_str(),
+                ByteCount(pipeline.slot_bytes()).c_str(), world_width, world.c_str(),
                 pipeline.error().message().c_str());
   }
   return absl::OkStatus();

@@ -27,8 +27,8 @@ std::string Check(const std::string& word) {
 
 }  // namespace
 
-void WorldArgument::Add(Command command, WorldArgument* argument) {
-  command
+Option WorldArgument::Add(Command command, WorldArgument* argument) {
+  return command
       .Add("--world", &argument->text,
            "HOSTS:HOST, such as 8:3: this host's rows of batches that several hosts make together")
       .Checked(Check);

@@ -35,6 +35,8 @@ POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "HOSTNAME": "trainer-2", "PENSTOCK
         ("auto", JOB, World(4, 2), World(4, 2)),
         ("kubernetes", {**JOB, "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, World(8, 5), World(4, 2, 1, 2)),
         ("auto", POD, World(4, 2), World(4, 2)),
+        ("auto", {**POD, **MPI, "HOSTNAME": "trainer-worker-0"}, World(4, 2), World(4, 2)),
+        ("auto", {**POD, **SLURM}, World(8, 5), World(4, 2, 1, 2)),
         ("statefulset", {"POD_NAME": "a-b-3", "PENSTOCK_HOSTS": "4"}, World(4, 3), World(4, 3)),
         ("auto", {"PENSTOCK_HOST": "1", "PENSTOCK_HOSTS": "2"}, World(2, 1), World(2, 1)),
         ("auto", {**TORCHRUN, "PENSTOCK_HOST": "1", "PENSTOCK_HOSTS": "2"}, World(4, 3), World(2, 1, 1, 2)),
@@ -74,6 +76,7 @@ def without(environ, name):
         ((0, 0), {}, "hosts counted from 0 on"),
         ((3, 3), {}, "hosts counted from 0 on"),
         ((3,), {}, "two whole numbers"),
+        ((3, 1.5), {}, "two whole numbers"),
         (7, {}, "two whole numbers"),
     ],
 )
@@ -133,10 +136,8 @@ def test_the_number_of_hosts_changes_while_they_live():
         if step == 4:
             for number, host in enumerate((0, 2, 3)):
                 parts[host].reworld(3, number, at_step=7)
-        if step == 6:
-            # Dies in between: the step before the change is the last one that it gives.
-            pass
         if step == 7:
+            # The step before the change is the last one that the others give.
             running = [running[host] for host in (0, 2, 3)]
         found.append(sum((next(one)["n"].tolist() for one in running), []))
     assert found == whole
@@ -163,6 +164,23 @@ def test_a_change_of_the_number_of_hosts_names_its_step():
         EpochLoader(numbers(), np.array, {}).reworld(2, 0)
 
 
+def test_a_change_of_the_number_of_hosts_that_its_pass_does_not_reach_holds_from_the_next_one_on():
+    part = loader(numbers(count=24), (2, 0))
+    batches = iter(part)
+    next(batches)
+    part.reworld(3, 0, at_step=5)
+    assert [len(batch["n"]) for batch in batches] == [6]
+    with pytest.raises(penstock.FailedPreconditionError, match="leave at_step=7 out"):
+        part.reworld(2, 0, at_step=7)
+    for batch in part:
+        assert len(batch["n"]) == 4
+        break
+    # The loop was left: no step of it is to come.
+    part.reworld(4, 0)
+    assert [len(batch["n"]) for batch in part] == [3, 3]
+    part.close()
+
+
 def test_seeds_that_each_host_would_draw_are_refused():
     with pytest.raises(penstock.InvalidArgumentError, match="1 of the 1 seeds of this dataset are open"):
         loader(numbers(seed=None), (2, 0))
@@ -180,6 +198,14 @@ def test_processes_of_a_host_divide_its_rows():
     assert [sum(of_hosts, []) for of_hosts in zip(*[[batch["n"].tolist() for batch in part] for part in parts])] == whole
     for part in parts:
         part.close()
+
+
+def test_a_batch_size_of_ones_own_is_refused_where_hosts_divide_the_rows():
+    with pytest.raises(penstock.FailedPreconditionError, match="only those of one of several hosts; give its spec another batch_size"):
+        loader(numbers(), (3, 1), share="world_sizes", batch_size=5)
+    part = loader(numbers(), (1, 0), share="world_sizes", batch_size=5)
+    assert len(next(iter(part))["n"]) == 5
+    part.close()
 
 
 def told(dataset, world, state=None):
@@ -244,5 +270,7 @@ def test_the_guard_is_asked_behind_the_first_batch_and_when_it_is_called():
     part.check_hosts()
     assert [one["step"] for one in asked] == [1, 2]
     part.close()
+    part.check_hosts()
+    assert [one["step"] for one in asked] == [1, 2, 2]
     with pytest.raises(penstock.InvalidArgumentError, match="guard: expected"):
         next(iter(EpochLoader(numbers(), np.array, {"world": (2, 0), "guard": "none"})))

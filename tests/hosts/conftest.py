@@ -1,4 +1,4 @@
-"""Engines that train on several hosts. They run where the engine is: `./dev test hosts` makes that environment. Elsewhere nothing here is collected."""
+"""Engines that train on several hosts. They run where the engine is: `./dev test hosts` makes that environment. Elsewhere, without torch, test_torchrun.py is not collected."""
 
 import importlib.util
 

@@ -1,4 +1,5 @@
-"""torchrun with three agents, of which one is killed in the middle: the others go on as two, and then as three again where it comes back."""
+"""torchrun with three agents, of which one is killed in the middle and comes back: whether the others go on as two meanwhile or wait for it, all
+steps have the rows of one host."""
 
 import json
 import os
@@ -57,9 +58,11 @@ def test_an_agent_is_killed_and_comes_back(tmp_path):
                 agent.wait()
     assert codes == [0, 0, 0], logs(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "steps.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines] == list(range(STEPS)), logs(tmp_path)
+    # A host that comes has the others begun anew wherever they are, also between a step's line and its state: that step is made twice, of the same rows.
+    assert sorted({line["step"] for line in lines}) == list(range(STEPS)), logs(tmp_path)
     whole = penstock.Dataset.range(500).shuffle(80, seed=7).map(lambda x: {"n": x}).batch(12)
     expected = [batch["n"].tolist() for _, batch in zip(range(STEPS), iter(whole))]
-    assert [sum(line["rows"], []) for line in lines] == expected
+    for line in lines:
+        assert sum(line["rows"], []) == expected[line["step"]], line
     assert (tmp_path / "dies").exists()
-    assert lines[0]["hosts"] in (2, 3)
+    assert {line["hosts"] for line in lines} <= {2, 3}

@@ -42,13 +42,14 @@ def create(path, name, text, cursor=b"", temporary=False, timeout=None, world=No
     """
     hosts = (0, 0) if world is None else (world.hosts, world.host)
     answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout, *hosts)
+    alive = None
+    if temporary:
+        import socket as sockets
+
+        alive = sockets.socket(fileno=connection)
     if hosts[0] > 1 and not answer["pipeline"].get("world"):
         raise _errors.FailedPreconditionError(f"the daemon at {path} is of a release that knows nothing of several hosts: pipeline {name} makes all rows")
-    if not temporary:
-        return answer["pipeline"], None
-    import socket as sockets
-
-    return answer["pipeline"], sockets.socket(fileno=connection)
+    return answer["pipeline"], alive
 
 
 def validate(path, name, text):

@@ -67,17 +67,13 @@ def _take_ranks(world, options):
             raise penstock.InvalidArgumentError(f"world: the launcher says {name}={found} of this host's processes, and the loader was given {name}={options[name]}")
 
 
-def _check_served(loader, world, batch_size):
+def _check_served(loader, world):
     """Whether a pipeline makes the rows of this host."""
     found = _control.stats(loader.socket, loader.pipeline).get("world") or {"hosts": 1, "host": 0}
     if (int(found["hosts"]), int(found["host"])) != (world.hosts, world.host):
         raise penstock.FailedPreconditionError(
             f"pipeline {loader.pipeline} makes the rows of host {found['host']} of {found['hosts']}, and this is host {world.host} of {world.hosts}: "
             f"penstock create SPEC --world {world.hosts}:{world.host}"
-        )
-    if batch_size is not None:
-        raise penstock.FailedPreconditionError(
-            "batch_size: of several hosts each has its rows of the pipeline's batches, which are all of one size; give the spec another batch_size"
         )
 
 
@@ -130,7 +126,7 @@ class EpochLoader:
             self._loader = penstock.attach(source, **options)
             self._state = self._loader.state_dict()
             if self._world is not None:
-                _check_served(self._loader, self._world, options.get("batch_size"))
+                _check_served(self._loader, self._world)
         elif options:
             raise TypeError(
                 f"arguments of penstock.attach, which a dataset does not take: {', '.join(sorted(options))}; the processes of a job that take one "
@@ -153,15 +149,16 @@ class EpochLoader:
         """
         self._has_met = False
         if self._loader is not None:
-            self._meet(self._loader)
+            # Of a loop that was left, too; and not of the batch that begins the next epoch.
+            self._meet(self.state_dict()["cursor"])
 
-    def _meet(self, loader):
+    def _meet(self, cursor):
         """Once, behind a first batch."""
-        if self._has_met or self._world is None or not loader.cursor:
+        if self._has_met or self._world is None or not cursor:
             return
         gather = _guard.gather_of(self._guard)
         if gather is not None:
-            _guard.compare(gather(_guard.told(bytes(loader.cursor), self._world)))
+            _guard.compare(gather(_guard.told(bytes(cursor), self._world)))
         self._has_met = True
 
     def reworld(self, hosts: int, host: int, at_step: Optional[int] = None) -> None:
@@ -169,10 +166,11 @@ class EpochLoader:
         same step; one that comes opens a loader with the state of the step before, and the new world. The pipeline is made anew there: that takes what a resume takes.
 
         Args:
-          at_step: the first step of the pass that is made so, which no host may have been given yet; None: the next loop's first one.
+          at_step: in a loop, the first step of the pass that is made so, which no host may have been given yet; a pass that ends before it is the last one of the
+            old hosts. Between two loops None: the new hosts make all of the next one.
 
         Raises:
-          FailedPreconditionError: that step was given already, or the loader is one of a pipeline that others read too.
+          FailedPreconditionError: that step was given already; or it is missing in a loop, or named between two; or the loader is one of a pipeline that others read too.
           InvalidArgumentError: the numbers are no world.
         """
         world = _world.find((hosts, host), of_processes=True)
@@ -184,8 +182,11 @@ class EpochLoader:
         if self._world is None:
             raise penstock.FailedPreconditionError("this loader was made for one host alone; make it with world=(1, 0) to change the number of hosts later")
         loader = self._loader
-        if loader is None:
-            self._world, self._has_met, self._reworld = world, False, None
+        if loader is None or loader.closed:
+            if at_step is not None:
+                raise penstock.FailedPreconditionError(f"no loop is under way: the new hosts make all of the next one; leave at_step={at_step} out")
+            self._reworld = None, world
+            self._enter_world()
             return
         if at_step is None:
             raise penstock.FailedPreconditionError("a loop is under way: name the first step that the new hosts make (at_step=), the same on all hosts")
@@ -197,10 +198,13 @@ class EpochLoader:
         """In front of each batch: the new world, where that is its first one."""
         if self._reworld is None or iterator is not self._loader or iterator.closed or iterator._next_step < self._reworld[0]:
             return
+        self._enter_world()
+        iterator._change_world(self._world)
+
+    def _enter_world(self):
         _, self._world = self._reworld
         self._reworld = None
         self._has_met = False
-        iterator._change_world(self._world)
 
     @property
     def dataset(self) -> Any:
@@ -333,6 +337,9 @@ class EpochLoader:
         self._pass = self._epoch
         self._epoch += 1
         resume, self._resume = self._resume, None
+        if resume is None and self._reworld is not None:
+            # The pass of its step has ended before it.
+            self._enter_world()
         iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world)
         if resume is not None:
             iterator.load_state_dict(resume)
@@ -340,7 +347,7 @@ class EpochLoader:
         rebuilt, iterator._rebuilt = iterator._rebuilt, None
         with iterator:
             for element in _until_closed(iterator, self._take_world):
-                self._meet(iterator)
+                self._meet(iterator.cursor)
                 self._valid = iterator._valid_of_last()
                 element = self._convert(element)
                 yield element if rebuilt is None else rebuilt(element)
@@ -360,7 +367,7 @@ class EpochLoader:
                 element = next(batches, None)
                 if element is None:
                     return
-                self._meet(self._loader)
+                self._meet(self._loader.cursor)
                 state, of_epoch, valid = self._loader.state_dict(), self._loader.epoch, self._loader.valid
             if epoch is None:
                 epoch = of_epoch

@@ -137,6 +137,12 @@ absl::Status CheckSameElement(const Plan& first, const Plan& to) {
                 expected.size() == found.size();
     if (fits && a.batched && !expected.empty() && expected[0] >= 0) {
       if (found[0] > expected[0]) {
+        if (!first.world().is_alone()) {
+          return refuse(absl::StrCat("of a batch of ", to.batch_rows(), " rows host ",
+                                     first.world().host, " of ", first.world().hosts, " may have ",
+                                     found[0], ", and a slot of its ring has room for ",
+                                     expected[0], ", of batches of ", first.batch_rows()));
+        }
         return refuse(absl::StrCat("a batch_size larger than that of the beginning, ", expected[0],
                                    ", does not fit the ring, found ", found[0]));
       }

@@ -114,7 +114,8 @@ absl::StatusOr<std::string> ToJson(const StepCount& count) {
 }
 
 World WorldOf(const ring::ParsedRequest& request) {
-  return request.world_hosts == 0 ? World() : World{request.world_hosts, request.world_host};
+  const bool is_given = request.world_hosts > 0 || request.world_host > 0;
+  return is_given ? World{request.world_hosts, request.world_host} : World();
 }
 
 // Until the other side of the connection has gone.

@@ -14,6 +14,7 @@
 #include "server/engine/plan/open_seeds.h"
 #include "server/engine/run/order_walk.h"
 #include "server/service/state/overrides.h"
+#include "server/service/state/world_message.h"
 #include "server/service/watch/error_details.h"
 #include "server/service/watch/hidden_names.h"
 
@@ -167,7 +168,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.changed_work = request->allow_changed_work() ? ChangedWork::kAllow : ChangedWork::kRefuse;
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
-  if (request->has_world()) options.world = FromProto(request->world());
+  options.world = WorldIn(*request);
   options.owner = {"", creator->uid, creator->pid};
   options.unwanted = WhileCalled(context, kPlanTime, "the creation");
   if (options.request_id.size() > kMaxRequestIdBytes) {
@@ -192,8 +193,8 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
                                                    v1::ValidatePipelineResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked = table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"),
-                                    request->has_world() ? FromProto(request->world()) : World());
+  const auto checked =
+      table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"), WorldIn(*request));
   if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
+#include "server/service/state/world_message.h"
 #include "server/service/stream/read_deadline.h"
 #include "server/service/stream/ring_sink.h"
 
@@ -103,11 +104,6 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
 uint32_t DefaultSlotsOf(const CheckedPipeline& checked) {
   if (checked.plan->spec().ring().has_device()) return kDeviceSlots;
   return DefaultSlots(checked.plan->slot_bytes());
-}
-
-World FromProto(const v1::World& world) {
-  // A message that is there names both.
-  return {world.hosts(), world.host()};
 }
 
 v1::Pipeline Describe(const CheckedPipeline& checked) {

@@ -45,16 +45,6 @@ inline constexpr int64_t kMinReadAhead = 64 << 10;
 inline constexpr int64_t kMaxReadAhead = 64 << 20;
 absl::Status CheckReadAhead(int64_t bytes);
 
-// The world that a request names, as it is: whether it is one, MakePlan() tells.
-World FromProto(const v1::World& world);
-// Where there are several hosts.
-template <typename Message>
-void SetWorld(World world, Message* message) {
-  if (world.is_alone()) return;
-  message->mutable_world()->set_hosts(world.hosts);
-  message->mutable_world()->set_host(world.host);
-}
-
 // What a client is told of it; no state.
 v1::Pipeline Describe(const CheckedPipeline& checked);
 

@@ -7,6 +7,7 @@
 #include "base/signature.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
+#include "server/service/state/world_message.h"
 #include "server/service/stream/read_deadline.h"
 #include "spdlog/spdlog.h"
 

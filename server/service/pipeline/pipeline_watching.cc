@@ -11,6 +11,7 @@
 #include "server/engine/spec/op_traits.h"
 #include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
+#include "server/service/state/world_message.h"
 #include "server/service/watch/sample.h"
 
 namespace penstock {

@@ -12,6 +12,7 @@
 #include "server/service/state/high_water_file.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/text_proto.h"
+#include "server/service/state/world_message.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -54,10 +55,7 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
                                                         entry.complete_groups->end());
   }
   kept.mutable_meanings()->Add(entry.meanings.begin(), entry.meanings.end());
-  if (!entry.world.is_alone()) {
-    kept.mutable_world()->set_hosts(entry.world.hosts);
-    kept.mutable_world()->set_host(entry.world.host);
-  }
+  SetWorld(entry.world, &kept);
   absl::Status status = CheckText(kept);
   if (status.ok()) {
     status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
@@ -111,7 +109,7 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
         entries.back().slow_policies[policy.group()] = {*slow, policy.lag_ms()};
     }
     entries.back().meanings = {kept.meanings().begin(), kept.meanings().end()};
-    if (kept.has_world()) entries.back().world = {kept.world().hosts(), kept.world().host()};
+    entries.back().world = WorldIn(kept);
     if (kept.has_rank_groups()) {
       entries.back().complete_groups.emplace(kept.rank_groups().complete().begin(),
                                              kept.rank_groups().complete().end());

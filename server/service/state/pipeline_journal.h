@@ -28,6 +28,7 @@
 #include "penstock/v1/steering.pb.h"
 #include "ring/consumer_spec.h"
 #include "server/engine/plan/cursor.h"
+#include "server/engine/tensor/world.h"
 #include "server/service/state/high_water.h"
 #include "server/service/state/split_file.h"
 #include "server/service/state/state_folder.h"

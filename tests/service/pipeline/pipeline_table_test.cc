@@ -172,6 +172,60 @@ TEST_CASE("a creation that a stopping daemon refuses does not come back") {
   CHECK(journal.Load().empty());
 }
 
+TEST_CASE("a pipeline of one of several hosts comes back as that") {
+  test::ScratchFolder folder;
+  PipelineJournal journal(*StateFolder::Open(folder / "state"));
+  const World third = {3, 2};
+  const auto is_third = [](const auto& message) {
+    return message.world().hosts() == 3 && message.world().host() == 2;
+  };
+  {
+    PipelineTable table(LocalFileSystem(), OneWorker(), &journal);
+    PipelineOptions options;
+    options.world = third;
+    REQUIRE(table.Create(Counter(folder, "x"), std::move(options)).ok());
+    REQUIRE(table.Create(Counter(folder, "alone")).ok());
+  }
+  PipelineTable table(LocalFileSystem(), OneWorker(), &journal);
+  CHECK(table.ExpectKept().size() == 2);
+  const auto pipeline = table.BringBack("x");
+  REQUIRE(pipeline.ok());
+  CHECK(is_third((*pipeline)->Stats()));
+  const auto alone = table.BringBack("alone");
+  REQUIRE(alone.ok());
+  CHECK_FALSE((*alone)->Stats().has_world());
+}
+
+TEST_CASE("hosts of a world take a change of batches from a named step on alone") {
+  test::ScratchFolder folder;
+  PipelineOptions options;
+  options.defaults = OneWorker();
+  options.world = {2, 1};
+  const auto pipeline = Pipeline::Create(Counter(folder, "x"), options, LocalFileSystem());
+  REQUIRE(pipeline.ok());
+  const auto refusal = [&](const RequestedChange& requested) {
+    const absl::Status status = (*pipeline)->Update(requested).status();
+    CHECK(absl::IsFailedPrecondition(status));
+    CHECK_THAT(std::string(status.message()), Catch::Contains("host 1 of 2"));
+  };
+  RequestedChange skip;
+  skip.change.set_skip_steps(1);
+  refusal(skip);
+  RequestedChange next_epoch = skip;
+  next_epoch.at_next_epoch = true;
+  refusal(next_epoch);
+  RequestedChange withdrawn;
+  withdrawn.withdraw = true;
+  refusal(withdrawn);
+  skip.step = 1'000'000;
+  CHECK((*pipeline)->Update(skip).ok());
+  // What has no effect on the batches is each host's own affair.
+  RequestedChange numbers;
+  numbers.change.set_workers(2);
+  CHECK((*pipeline)->Update(numbers).ok());
+  (*pipeline)->Close(absl::CancelledError("the end"));
+}
+
 TEST_CASE("a refused update leaves every number as it was") {
   test::ScratchFolder folder;
   v1::PipelineSpec spec = Counter(folder, "x");

@@ -122,6 +122,7 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   meaning->set_place(3);
   meaning->set_number(2);
   steered.meanings.emplace_back();
+  steered.world = {8, 3};
   REQUIRE(journal.Put(steered).ok());
   const auto again = journal.Load();
   REQUIRE(again.size() == 1);
@@ -131,6 +132,8 @@ TEST_CASE("fault 49: the journal knows pipelines, and consumers that live") {
   CHECK(again[0].paused);
   CHECK(again[0].slow_policies == steered.slow_policies);
   CHECK(again[0].complete_groups == steered.complete_groups);
+  CHECK(entries[0].world.is_alone());
+  CHECK(again[0].world == steered.world);
   CHECK(entries[0].meanings.empty());
   REQUIRE(again[0].meanings.size() == 2);
   REQUIRE(again[0].meanings[0].stage_size() == 1);

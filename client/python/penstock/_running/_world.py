@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import sys
@@ -82,7 +83,7 @@ def find(world, of_processes, environ=None) -> Optional[World]:
     environ = os.environ if environ is None else environ
     if not isinstance(world, str):
         return _given(world)
-    if world == "statefulset" or (world in ("auto", "kubernetes") and _is_pod(environ)):
+    if world == "statefulset":
         return _pod(environ)
     if world == "jax" or (world == "auto" and "PENSTOCK_HOST" not in environ and _jax_is_distributed()):
         return _of_jax()
@@ -90,6 +91,9 @@ def find(world, of_processes, environ=None) -> Optional[World]:
     found = [launcher for launcher in _LAUNCHERS if wanted in ("auto", launcher.name) and any(name in environ for name in launcher.mark)]
     if found:
         return _of(found[0], of_processes, environ)
+    # In every pod, whatever has started the process in it: the last of all.
+    if world in ("auto", "kubernetes") and "KUBERNETES_SERVICE_HOST" in environ:
+        return _pod(environ)
     known = [launcher for launcher in _LAUNCHERS if wanted in ("auto", launcher.name)]
     if not known:
         names = ", ".join(repr(launcher.name) for launcher in _LAUNCHERS)
@@ -103,7 +107,7 @@ def find(world, of_processes, environ=None) -> Optional[World]:
 
 def _given(world):
     try:
-        hosts, host = (int(number) for number in world)
+        hosts, host = (operator.index(number) for number in world)
     except (TypeError, ValueError):
         raise _errors.InvalidArgumentError(f"world: expected (hosts, host), two whole numbers, found {world!r}") from None
     return _checked(World(hosts, host), "world", f"({hosts}, {host})")
@@ -194,12 +198,8 @@ def _of_host(launcher, process, processes, environ):
     return World(hosts[1], host[1], rank[1], ranks[1])
 
 
-def _is_pod(environ):
-    """Whether this is a pod of a StatefulSet whose number was given: a host name alone says little."""
-    return "KUBERNETES_SERVICE_HOST" in environ and "JOB_COMPLETION_INDEX" not in environ and "RANK" not in environ and "PENSTOCK_HOST" not in environ
-
-
 def _pod(environ):
+    """The world of a StatefulSet, whose pods have their numbers in their names."""
     name = environ.get("POD_NAME") or environ.get("HOSTNAME", "")
     number = _POD.fullmatch(name)
     if number is None:

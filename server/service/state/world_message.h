@@ -1,0 +1,25 @@
+// The world of a pipeline, as requests, answers and the files of the state folder say it.
+//
+// Threads: safe from any thread.
+#pragma once
+
+#include "server/engine/tensor/world.h"
+
+namespace penstock {
+
+// What the message says, as it is: whether it is a world, MakePlan() tells. Without one this host makes all rows.
+template <typename Message>
+World WorldIn(const Message& message) {
+  if (!message.has_world()) return {};
+  return {message.world().hosts(), message.world().host()};
+}
+
+// Where there are several hosts.
+template <typename Message>
+void SetWorld(World world, Message* message) {
+  if (world.is_alone()) return;
+  message->mutable_world()->set_hosts(world.hosts);
+  message->mutable_world()->set_host(world.host);
+}
+
+}  // namespace penstock
