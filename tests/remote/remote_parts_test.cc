@@ -127,6 +127,24 @@ TEST_CASE("a Content-Range is read strictly") {
     CHECK(!ParseContentRange(bad));
 }
 
+TEST_CASE("an object is as long as its head says, and not as a part of it is") {
+  HttpResponse response;
+  response.headers = {{"content-range", "bytes 0-0/300"}, {"content-length", "1"}};
+  CHECK(DescribeHead(response, "a")->size == 300);
+  response.headers = {{"content-range", "bytes 0-0/*"}, {"content-length", "1"}};
+  CHECK(absl::IsUnimplemented(DescribeHead(response, "a").status()));
+  response.headers = {{"content-length", "7"}};
+  CHECK(DescribeHead(response, "a")->size == 7);
+}
+
+TEST_CASE("a region that a server names is a name") {
+  HttpResponse response;
+  response.headers = {{"x-amz-bucket-region", "eu-west-1"}};
+  CHECK(S3Store().RegionIn(response) == "eu-west-1");
+  response.headers = {{"x-amz-bucket-region", "x.host.example/"}};
+  CHECK(S3Store().RegionIn(response).empty());
+}
+
 TEST_CASE("globs of objects are those of a shell, and ** goes through folders") {
   CHECK(MatchesGlob("a/*.gz", "a/b.gz"));
   CHECK(!MatchesGlob("a/*.gz", "a/b/c.gz"));
@@ -252,6 +270,12 @@ TEST_CASE(
   CHECK(places.PlaceOf({Scheme::kS3, "bucket", "train/a"}).ok());
   CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kS3, "bucket", "training/a"}).status()));
   CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kHttp, "169.254.169.254", "a"}).status()));
+  for (const char* const outside :
+       {"train/../other/a", "train/%2e%2E/other/a", "train/..%2fother/a", "train/./a"}) {
+    INFO(outside);
+    CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kS3, "bucket", outside}).status()));
+  }
+  CHECK(places.PlaceOf({Scheme::kS3, "bucket", "train/a..b/.c"}).ok());
   allow = "bucket";
   CHECK(absl::IsInvalidArgument(RemoteOptionsOf(environment, false).status()));
 }
