@@ -27,7 +27,4 @@ enum class Reach : uint8_t {
 
 bool MayConnect(const sockaddr& address, Reach reach);
 
-// Whether it is this machine's own address.
-bool IsLoopback(const sockaddr& address);
-
 }  // namespace penstock

@@ -68,7 +68,6 @@ class SpanPool {
   uint64_t ahead_bytes() const;
 
   uint64_t bytes() const { return bytes_; }
-  uint64_t bytes_max() const { return bytes_max_; }
 
  private:
   bool MakeRoom(uint64_t bytes, bool is_wanted);
