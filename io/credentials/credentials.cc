@@ -16,6 +16,12 @@ CredentialSource FirstOf(std::vector<CredentialSource> sources) {
   };
 }
 
+absl::StatusOr<Credentials> Anonymous() {
+  Credentials nobody;
+  nobody.source = "anonymous";
+  return nobody;
+}
+
 int64_t ParseExpiry(const std::string& text) {
   absl::Time time;
   std::string error;
