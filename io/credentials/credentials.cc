@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace penstock {
+
+namespace {
+
+constexpr int64_t kAnonymousS = 600;
+
+}  // namespace
 
 CredentialSource FirstOf(std::vector<CredentialSource> sources) {
   return [sources = std::move(sources)]() -> absl::StatusOr<Credentials> {
@@ -19,6 +26,7 @@ CredentialSource FirstOf(std::vector<CredentialSource> sources) {
 absl::StatusOr<Credentials> Anonymous() {
   Credentials nobody;
   nobody.source = "anonymous";
+  nobody.expires_s = absl::ToUnixSeconds(absl::Now()) + kAnonymousS;
   return nobody;
 }
 

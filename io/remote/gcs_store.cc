@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "io/credentials/json_text.h"
@@ -22,6 +25,12 @@ absl::StatusOr<RemoteObject> ObjectIn(const Json& json, const std::string& shown
   if (object.key.empty() || !absl::SimpleAtoi(size, &object.state.size)) {
     return absl::DataLossError(
         absl::StrCat("expected an object with name and size in JSON (", shown, ")"));
+  }
+  // It becomes a header.
+  const std::string& generation = object.state.generation;
+  if (!std::all_of(generation.begin(), generation.end(), absl::ascii_isdigit)) {
+    return absl::DataLossError(
+        absl::StrCat("expected a generation of digits in an object's JSON (", shown, ")"));
   }
   return object;
 }

@@ -92,6 +92,11 @@ class S3 final : public ObjectStore {
         return absl::DataLossError(
             absl::StrCat("a list has an entry without a key or size (", shown, ")"));
       }
+      // It becomes a header.
+      if (!std::all_of(object.state.etag.begin(), object.state.etag.end(), absl::ascii_isprint)) {
+        return absl::DataLossError(
+            absl::StrCat("a list has an ETag with other than printable characters (", shown, ")"));
+      }
       page.objects.push_back(std::move(object));
     }
     for (const pugi::xml_node entry : list.children("CommonPrefixes"))

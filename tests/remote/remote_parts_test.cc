@@ -185,7 +185,9 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
   for (const char* const bad :
        {"", "<html>hello</html>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
-        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"})
+        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key><Size>1</Size><ETag>t&#13;&#10;X: y</ETag>"
+        "</Contents></ListBucketResult>"})
     CHECK(S3Store().ParseList(bad, "s3://b/").status().code() == absl::StatusCode::kDataLoss);
 }
 
@@ -199,6 +201,10 @@ TEST_CASE("a list of GCS is JSON") {
   CHECK(page->next == "n");
   CHECK(!GcsStore().ParseList("<html>", "gs://b/").ok());
   CHECK(!GcsStore().ParseList(R"({"items":[{"name":"a"}]})", "gs://b/").ok());
+  CHECK(
+      !GcsStore()
+           .ParseList(R"({"items":[{"name":"a","size":"5","generation":"1\r\nX: y"}]})", "gs://b/")
+           .ok());
 }
 
 TEST_CASE("requests grow while that brings more, and are halved where the server says so") {
