@@ -30,7 +30,7 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   auto* const kept = static_cast<CurlRequest*>(user);
   const size_t bytes = size * count;
-  if (kept->response.body.size() + bytes > kBodyBytesMax) {
+  if (kept->response.body.size() + bytes > kept->request.body_bytes_max) {
     kept->body_is_too_long = true;
     return 0;
   }

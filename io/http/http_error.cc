@@ -76,8 +76,8 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
   }
   if (kept.body_is_too_long) {
     return {Verdict::kFinal,
-            absl::ResourceExhaustedError(
-                absl::StrCat("the answer is longer than ", kBodyBytesMax, " bytes (", what, ")"))};
+            absl::ResourceExhaustedError(absl::StrCat(
+                "the answer is longer than ", kept.request.body_bytes_max, " bytes (", what, ")"))};
   }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:

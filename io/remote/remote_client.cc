@@ -101,6 +101,12 @@ absl::StatusOr<ObjectState> RemoteClient::Describe(const RemoteUrl& url) {
   const absl::StatusOr<HttpResponse> response =
       Ask(store, **place, shown,
           [&]() -> absl::StatusOr<HttpRequest> { return store.Head(url, **place); });
+  // Who asks for a byte and gets more than fits the memory was sent the whole object.
+  if (url.is_http() && absl::IsResourceExhausted(response.status())) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the server gives no ranges: expected a range of one byte, found the whole object (", shown,
+        ")"));
+  }
   if (!response.ok()) return response.status();
   return store.Describe(*response, shown);
 }

@@ -353,6 +353,18 @@ TEST_CASE("S3: lists by pages, held to tags, signed, and no secret in any messag
   CHECK(!absl::StrContains(refused.message(), "VERYSECRETKEY"));
 }
 
+TEST_CASE("a server without ranges is told of before a long object has come") {
+  for (const size_t size : {size_t{1000}, size_t{8} << 20}) {
+    INFO(size);
+    const std::string object = Bytes(size);
+    const SmallHttpServer server([&](const SmallRequest&) { return Answer("200 OK", "", object); });
+    RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+    const absl::Status refused = files.Open(server.url() + "/a").status();
+    CHECK(absl::IsUnimplemented(refused));
+    CHECK(absl::StrContains(refused.message(), "gives no ranges"));
+  }
+}
+
 TEST_CASE("a spec's addresses do not reach this machine in a daemon of several users") {
   const SmallHttpServer server(
       [](const SmallRequest& request) { return AnswerRange(request, "secret", "\"one\""); });
