@@ -17,11 +17,7 @@ CredentialSource AwsChain(Environment environment, std::string profile) {
   if (profile.empty()) sources.push_back(of_profile);
   sources.push_back(on(AwsFromContainer));
   sources.push_back(on(AwsFromMachine));
-  sources.push_back([]() -> absl::StatusOr<Credentials> {
-    Credentials nobody;
-    nobody.source = "anonymous";
-    return nobody;
-  });
+  sources.push_back(Anonymous);
   return FirstOf(std::move(sources));
 }
 

@@ -1,15 +1,12 @@
 #include "absl/strings/str_cat.h"
 #include "io/credentials/aws_sources.h"
-#include "nlohmann/json.hpp"
+#include "io/credentials/json_text.h"
 
 namespace penstock {
 
 absl::StatusOr<Credentials> ParseAwsJson(const std::string& text, const std::string& what) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto field = [&json](const char* name) -> std::string {
-    if (!json.is_object() || !json.contains(name) || !json[name].is_string()) return "";
-    return json[name].get<std::string>();
-  };
+  const auto field = [&json](const char* name) { return JsonText(json, name); };
   Credentials found;
   found.source = what;
   found.access_key_id = field("AccessKeyId");

@@ -2,9 +2,16 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace penstock {
+
+namespace {
+
+constexpr int64_t kAnonymousS = 600;
+
+}  // namespace
 
 CredentialSource FirstOf(std::vector<CredentialSource> sources) {
   return [sources = std::move(sources)]() -> absl::StatusOr<Credentials> {
@@ -14,6 +21,13 @@ CredentialSource FirstOf(std::vector<CredentialSource> sources) {
     }
     return absl::NotFoundError("no credentials are set up");
   };
+}
+
+absl::StatusOr<Credentials> Anonymous() {
+  Credentials nobody;
+  nobody.source = "anonymous";
+  nobody.expires_s = absl::ToUnixSeconds(absl::Now()) + kAnonymousS;
+  return nobody;
 }
 
 int64_t ParseExpiry(const std::string& text) {

@@ -8,11 +8,7 @@ CredentialSource GcsChain(Environment environment, std::string file) {
   std::vector<CredentialSource> sources;
   sources.push_back([environment, file] { return GcsFromFile(environment, file); });
   sources.push_back([environment] { return GcsFromMachine(environment); });
-  sources.push_back([]() -> absl::StatusOr<Credentials> {
-    Credentials nobody;
-    nobody.source = "anonymous";
-    return nobody;
-  });
+  sources.push_back(Anonymous);
   return FirstOf(std::move(sources));
 }
 

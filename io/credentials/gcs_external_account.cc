@@ -1,10 +1,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "io/credentials/gcs_sources.h"
+#include "io/credentials/json_text.h"
 #include "io/http/perform.h"
 #include "io/http/uri_encode.h"
-#include "nlohmann/json.hpp"
 
 namespace penstock {
 namespace {
@@ -14,15 +13,9 @@ constexpr char kScope[] = "https://www.googleapis.com/auth/cloud-platform";
 
 using Json = nlohmann::json;
 
-std::string Field(const Json& json, const char* name) {
-  return json.is_object() && json.contains(name) && json[name].is_string()
-             ? json[name].get<std::string>()
-             : "";
-}
-
 // The token of another party, as text or in a field of JSON.
 absl::StatusOr<std::string> SubjectToken(const Environment& environment, const Json& source) {
-  const std::string path = Field(source, "file");
+  const std::string path = JsonText(source, "file");
   if (path.empty()) {
     return absl::UnimplementedError(
         "credential_source: expected file; AWS, URLs and programs are not read");
@@ -30,9 +23,9 @@ absl::StatusOr<std::string> SubjectToken(const Environment& environment, const J
   const absl::StatusOr<std::string> text = environment.read_file(path);
   if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
   const Json format = source.contains("format") ? source["format"] : Json();
-  if (Field(format, "type") != "json") return std::string(absl::StripAsciiWhitespace(*text));
+  if (JsonText(format, "type") != "json") return std::string(absl::StripAsciiWhitespace(*text));
   const Json parsed = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const std::string token = Field(parsed, Field(format, "subject_token_field_name").c_str());
+  const std::string token = JsonText(parsed, JsonText(format, "subject_token_field_name"));
   if (token.empty()) return absl::DataLossError(absl::StrCat("no token in ", path));
   return token;
 }
@@ -51,8 +44,8 @@ absl::StatusOr<Credentials> Impersonate(const std::string& url, const Credential
   if (!response.ok()) return response.status();
   const Json json = Json::parse(response->body, nullptr, /*allow_exceptions=*/false);
   absl::StatusOr<Credentials> found =
-      ParseOauthToken(Json{{"access_token", Field(json, "accessToken")}}.dump(), kWhat, 0);
-  if (found.ok()) found->expires_s = ParseExpiry(Field(json, "expireTime"));
+      ParseOauthToken(Json{{"access_token", JsonText(json, "accessToken")}}.dump(), kWhat, 0);
+  if (found.ok()) found->expires_s = ParseExpiry(JsonText(json, "expireTime"));
   return found;
 }
 
@@ -66,26 +59,17 @@ absl::StatusOr<Credentials> GcsFromExternalAccount(const Environment& environmen
                           : Json::object();
   const absl::StatusOr<std::string> token = SubjectToken(environment, source);
   if (!token.ok()) return token.status();
-  const std::string server = Field(json, "token_url");
-  if (server.empty() || Field(json, "audience").empty())
+  const std::string server = JsonText(json, "token_url");
+  if (server.empty() || JsonText(json, "audience").empty())
     return absl::InvalidArgumentError("expected audience and token_url of an external account");
-  const int64_t now_s = absl::ToUnixSeconds(absl::Now());
-  HttpRequest request;
-  request.method = "POST";
-  request.url = server;
-  request.reach = Reach::kAnywhere;
-  request.headers = {"Content-Type: application/x-www-form-urlencoded"};
-  request.body = absl::StrCat(
+  const std::string form = absl::StrCat(
       "grant_type=", EncodeQuery("urn:ietf:params:oauth:grant-type:token-exchange"),
-      "&audience=", EncodeQuery(Field(json, "audience")), "&scope=", EncodeQuery(kScope),
+      "&audience=", EncodeQuery(JsonText(json, "audience")), "&scope=", EncodeQuery(kScope),
       "&requested_token_type=", EncodeQuery("urn:ietf:params:oauth:token-type:access_token"),
-      "&subject_token_type=", EncodeQuery(Field(json, "subject_token_type")),
+      "&subject_token_type=", EncodeQuery(JsonText(json, "subject_token_type")),
       "&subject_token=", EncodeQuery(*token));
-  const absl::StatusOr<HttpResponse> response =
-      PerformPatiently(kWhat, [&request](bool) { return request; });
-  if (!response.ok()) return response.status();
-  absl::StatusOr<Credentials> federated = ParseOauthToken(response->body, kWhat, now_s);
-  const std::string impersonation = Field(json, "service_account_impersonation_url");
+  absl::StatusOr<Credentials> federated = AskForToken(server, form, kWhat);
+  const std::string impersonation = JsonText(json, "service_account_impersonation_url");
   if (!federated.ok() || impersonation.empty()) return federated;
   return Impersonate(impersonation, *federated);
 }

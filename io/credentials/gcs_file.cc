@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "io/credentials/gcs_sources.h"
-#include "nlohmann/json.hpp"
+#include "io/credentials/json_text.h"
 
 namespace penstock {
 
@@ -18,9 +18,7 @@ absl::StatusOr<Credentials> GcsFromFile(const Environment& environment, const st
     return absl::InvalidArgumentError(absl::StrCat("cannot read the credentials in ", named));
   }
   const nlohmann::json json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  const std::string type = json.is_object() && json.contains("type") && json["type"].is_string()
-                               ? json["type"].get<std::string>()
-                               : "";
+  const std::string type = JsonText(json, "type");
   absl::StatusOr<Credentials> found = absl::InvalidArgumentError("");
   if (type == "service_account") {
     found = GcsFromServiceAccount(*text);

@@ -1,9 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "io/credentials/gcs_sources.h"
-#include "io/http/perform.h"
+#include "io/credentials/json_text.h"
 #include "io/http/uri_encode.h"
-#include "nlohmann/json.hpp"
 
 namespace penstock {
 namespace {
@@ -15,11 +14,7 @@ constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.read_write
 
 absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto field = [&json](const char* name) -> std::string {
-    return json.is_object() && json.contains(name) && json[name].is_string()
-               ? json[name].get<std::string>()
-               : "";
-  };
+  const auto field = [&json](const char* name) { return JsonText(json, name); };
   const std::string server =
       field("token_uri").empty() ? "https://oauth2.googleapis.com/token" : field("token_uri");
   if (field("client_email").empty() || field("private_key").empty())
@@ -33,18 +28,11 @@ absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
   const absl::StatusOr<std::string> signed_claims =
       SignJwt(claims.dump(), field("private_key_id"), field("private_key"));
   if (!signed_claims.ok()) return signed_claims.status();
-  HttpRequest request;
-  request.method = "POST";
-  request.url = server;
-  request.reach = Reach::kAnywhere;
-  request.headers = {"Content-Type: application/x-www-form-urlencoded"};
-  request.body =
+  return AskForToken(
+      server,
       absl::StrCat("grant_type=", EncodeQuery("urn:ietf:params:oauth:grant-type:jwt-bearer"),
-                   "&assertion=", EncodeQuery(*signed_claims));
-  const absl::StatusOr<HttpResponse> response =
-      PerformPatiently(kWhat, [&request](bool) { return request; });
-  if (!response.ok()) return response.status();
-  return ParseOauthToken(response->body, kWhat, now_s);
+                   "&assertion=", EncodeQuery(*signed_claims)),
+      kWhat);
 }
 
 }  // namespace penstock

@@ -32,6 +32,10 @@ CredentialSource GcsChain(Environment environment, std::string file);
 absl::StatusOr<Credentials> ParseOauthToken(const std::string& text, const std::string& what,
                                             int64_t now_s);
 
+// What such a server answers to an encoded form; waits for it.
+absl::StatusOr<Credentials> AskForToken(const std::string& server, const std::string& form,
+                                        const std::string& what);
+
 // A signed JSON Web Token of these claims. `key`: PEM.
 absl::StatusOr<std::string> SignJwt(const std::string& claims, const std::string& key_id,
                                     const std::string& key);

@@ -66,6 +66,4 @@ bool MayConnect(const sockaddr& address, Reach reach) {
   return kind == Kind::kOpen || (kind == Kind::kLoopback && reach == Reach::kLoopback);
 }
 
-bool IsLoopback(const sockaddr& address) { return KindOf(address) == Kind::kLoopback; }
-
 }  // namespace penstock

@@ -7,7 +7,7 @@
 //     kAnywhere      yes      yes        yes
 //
 // IPv4 addresses inside of IPv6 ones (mapped, compatible, NAT64, 6to4) are judged as what they lead to. Addresses of private networks are
-// public here: object stores live there.
+// public here: object stores live there. Where a proxy connects, its own rules decide.
 //
 // Threads:  any; no state.
 #pragma once
@@ -26,8 +26,5 @@ enum class Reach : uint8_t {
 };
 
 bool MayConnect(const sockaddr& address, Reach reach);
-
-// Whether it is this machine's own address.
-bool IsLoopback(const sockaddr& address);
 
 }  // namespace penstock

@@ -1,8 +1,6 @@
 #include "io/http/curl_handle.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 
@@ -32,7 +30,7 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
 size_t TakeBody(char* data, size_t size, size_t count, void* user) {
   auto* const kept = static_cast<CurlRequest*>(user);
   const size_t bytes = size * count;
-  if (kept->response.body.size() + bytes > kBodyBytesMax) {
+  if (kept->response.body.size() + bytes > kept->request.body_bytes_max) {
     kept->body_is_too_long = true;
     return 0;
   }
@@ -71,6 +69,7 @@ void Prepare(CURL* curl, CurlRequest* kept) {
   kept->response = {};
   kept->headers.reset();
   kept->was_refused = false;
+  kept->body_is_too_long = false;
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));

@@ -1,11 +1,12 @@
 #include "io/http/http_error.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock {
 namespace {
 
-// "<Code>SlowDown</Code>" of an S3 server's error; only letters, so that nothing else gets into a message.
+// "<Code>SlowDown</Code>" of an S3 server's error; only letters and digits, so that nothing else gets into a message.
 std::string CodeIn(const std::string& body) {
   const size_t begin = body.find("<Code>");
   if (begin == std::string::npos) return "";
@@ -13,7 +14,7 @@ std::string CodeIn(const std::string& body) {
   if (end == std::string::npos || end - begin > 60) return "";
   const std::string code = body.substr(begin + 6, end - begin - 6);
   for (const char letter : code)
-    if (!isalnum(static_cast<unsigned char>(letter))) return "";
+    if (!absl::ascii_isalnum(letter)) return "";
   return absl::StrCat(", ", code);
 }
 
@@ -75,8 +76,8 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
   }
   if (kept.body_is_too_long) {
     return {Verdict::kFinal,
-            absl::ResourceExhaustedError(
-                absl::StrCat("the answer is longer than ", kBodyBytesMax, " bytes (", what, ")"))};
+            absl::ResourceExhaustedError(absl::StrCat(
+                "the answer is longer than ", kept.request.body_bytes_max, " bytes (", what, ")"))};
   }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -93,8 +94,6 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return {Verdict::kFinal, absl::InvalidArgumentError(said)};
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
     default:
       return {Verdict::kAgain, absl::UnavailableError(said)};
   }

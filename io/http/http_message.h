@@ -2,7 +2,7 @@
 //
 // Threads:  values; any.
 // Owns:     its texts.
-// Limits:   an answer's head of 64 KiB, a body that is kept in memory of kBodyBytesMax.
+// Limits:   an answer's head of 64 KiB, a body that is kept in memory of body_bytes_max.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,8 @@ struct AwsSigning {
   std::string service;
 };
 
+inline constexpr size_t kBodyBytesMax = size_t{64} << 20;
+
 struct HttpRequest {
   std::string method = "GET";
   std::string url;                   // encoded
@@ -35,10 +37,9 @@ struct HttpRequest {
   std::string proxy;  // "": none
   std::string
       authorities;  // a file of certificates (PEM) in the place of the system's; "": the system's
+  size_t body_bytes_max = kBodyBytesMax;
   int64_t timeout_ms = 30'000;  // of the whole exchange; 0: only stalls end it
 };
-
-inline constexpr size_t kBodyBytesMax = size_t{64} << 20;
 
 struct HttpResponse {
   int status = 0;

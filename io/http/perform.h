@@ -22,7 +22,7 @@ struct PatientOptions {
   int64_t longest_pause_ms = 5'000;
 };
 
-// Until it is good or final. `sign` completes the request for each try, and is told whether the last one was refused; refused is tried
+// Until it is good or final. `make` makes the request of each try, and is told whether the last one was refused; refused is tried
 // once more. `elsewhere` is shown a redirect, which is not followed.
 absl::StatusOr<HttpResponse> PerformPatiently(
     const std::string& what, absl::FunctionRef<absl::StatusOr<HttpRequest>(bool refused)> make,

@@ -5,15 +5,15 @@
 //                    └────────────────────────┘ no first byte for 3 × the median: a second one besides (5 % at most)
 //
 // Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own. They are short.
-// Owns:     its thread, connections and what is under way; each RangeJob keeps its memory alive.
+// Owns:     its thread, from the first Fetch() on, connections and what is under way; each RangeJob keeps its memory alive.
 // Limits:   4 to 256 requests under way, retries by a budget, kGiveUpNs without a further byte, answers that fit what was asked for.
 // Cost:     one copy of bytes that are in the cache; a handle of libcurl for each request under way.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -86,7 +86,10 @@ class RangeFetcher {
 
  private:
   class Loop;
-  std::unique_ptr<Loop> loop_;
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<Loop> loop_;  // under mutex_; null until something is fetched
 };
 
 }  // namespace penstock

@@ -66,7 +66,6 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
   auto* const attempt = static_cast<Attempt*>(user);
   const size_t bytes = size * count;
   Job* const job = attempt->job;
-  if (job == nullptr) return 0;
   if (!attempt->is_checked) {
     attempt->is_checked = true;
     long status = 0;
@@ -115,13 +114,11 @@ void RangeFetcher::Loop::TakeNew() {
     std::lock_guard<std::mutex> lock(mutex_);
     added.swap(new_);
   }
-  const int64_t now_ns = MonotonicNs();
   for (RangeJob& what : added) {
     jobs_.push_back(std::make_unique<Job>());
     Job* const job = jobs_.back().get();
     job->place = std::prev(jobs_.end());
     job->what = std::move(what);
-    job->progress_ns = now_ns;
     (job->what.is_wanted ? wanted_ : ahead_).push_back(job);
   }
 }
@@ -189,6 +186,8 @@ void RangeFetcher::Loop::StartAttempt(Job* job, HttpRequest request, int64_t now
   curl_easy_setopt(attempt->curl.get(), CURLOPT_WRITEFUNCTION, TakeBytes);
   curl_easy_setopt(attempt->curl.get(), CURLOPT_WRITEDATA, attempt);
   curl_easy_setopt(attempt->curl.get(), CURLOPT_PRIVATE, attempt);
+  // What was waited for in the queue, or for credentials, is not the server's.
+  if (job->attempts == 0 && job->tries == 0) job->progress_ns = now_ns;
   ++job->attempts;
   requests_.fetch_add(1, std::memory_order_relaxed);
   curl_multi_add_handle(multi_, attempt->curl.get());
@@ -199,7 +198,7 @@ void RangeFetcher::Loop::Hedge(int64_t now_ns) {
   if (after_ns == 0) return;
   std::vector<Job*> late;
   for (const std::unique_ptr<Attempt>& attempt : attempts_) {
-    if (attempt->job == nullptr || attempt->has_first_byte || attempt->job->has_hedged) continue;
+    if (attempt->has_first_byte || attempt->job->has_hedged) continue;
     if (now_ns - attempt->begun_ns >= after_ns) late.push_back(attempt->job);
   }
   for (Job* const job : late) {
@@ -233,13 +232,12 @@ void RangeFetcher::Loop::Finish(Job* job, absl::Status status) {
   kept->what.done(std::move(status));
 }
 
-void RangeFetcher::Loop::TryAgain(Job* job, absl::Status status, int64_t now_ns) {
+void RangeFetcher::Loop::TryAgain(Job* job, const absl::Status& status, int64_t now_ns) {
   if (now_ns - job->progress_ns > options_.give_up_ns) {
     return Finish(job,
                   absl::Status(status.code(), absl::StrCat(status.message(), "; given up after ",
                                                            job->tries, " further tries")));
   }
-  job->last_error = std::move(status);
   job->next_try_ns = now_ns + RetryPauseNs(job->tries++, dice_);
   job->has_hedged = false;
   retries_.fetch_add(1, std::memory_order_relaxed);
@@ -302,19 +300,19 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
   }
   // The other one may still bring them.
   if (job->attempts > 0) return;
-  TryAgain(job, std::move(outcome.status), now_ns);
+  TryAgain(job, outcome.status, now_ns);
 }
 
 int RangeFetcher::Loop::WaitMs(int64_t now_ns) {
   int64_t wait_ns = int64_t{kLongestWaitMs} * 1'000'000;
   for (const Job* const job : later_) {
     if (job->waits_for_keys) continue;
-    // At least a millisecond: a budget that is used up is looked at again.
+    // At least 10 ms: a budget that is used up is looked at again.
     wait_ns = std::min(wait_ns, std::max<int64_t>(job->next_try_ns - now_ns, 10'000'000));
   }
   if (const int64_t after_ns = first_bytes_.HedgeAfterNs(); after_ns != 0) {
     for (const std::unique_ptr<Attempt>& attempt : attempts_) {
-      if (attempt->has_first_byte || attempt->job == nullptr || attempt->job->has_hedged) continue;
+      if (attempt->has_first_byte || attempt->job->has_hedged) continue;
       wait_ns =
           std::min(wait_ns, std::max<int64_t>(attempt->begun_ns + after_ns - now_ns, 5'000'000));
     }

@@ -37,7 +37,7 @@ class RangeFetcher::Loop {
   struct Attempt {
     CurlRequest kept;
     CurlHandle curl;
-    Job* job = nullptr;  // null: nobody wants it any more
+    Job* job = nullptr;  // which outlives it
     Loop* loop = nullptr;
     uint64_t begin = 0;  // where in the job it began
     uint64_t at = 0;     // and where it is
@@ -51,14 +51,13 @@ class RangeFetcher::Loop {
   struct Job {
     RangeJob what;
     uint64_t reached = 0;
-    int64_t progress_ns = 0;
+    int64_t progress_ns = 0;  // of the last further byte, or of the first request
     int64_t next_try_ns = 0;
     int tries = 0;
     bool was_refused = false;
     int attempts = 0;
     bool has_hedged = false;
     bool waits_for_keys = false;
-    absl::Status last_error;
     std::list<std::unique_ptr<Job>>::iterator place;
   };
 
@@ -79,7 +78,7 @@ class RangeFetcher::Loop {
   void StartAttempt(Job* job, HttpRequest request, int64_t now_ns);
   void Hedge(int64_t now_ns);
   void Ended(Attempt* attempt, CURLcode code);
-  void TryAgain(Job* job, absl::Status status, int64_t now_ns);
+  void TryAgain(Job* job, const absl::Status& status, int64_t now_ns);
   void Finish(Job* job, absl::Status status);
   void DropAttempts(Job* job);
   int WaitMs(int64_t now_ns);

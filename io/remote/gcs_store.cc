@@ -1,8 +1,11 @@
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "io/credentials/json_text.h"
 #include "io/http/uri_encode.h"
 #include "io/remote/object_store.h"
-#include "nlohmann/json.hpp"
 
 namespace penstock {
 namespace {
@@ -11,23 +14,23 @@ using Json = nlohmann::json;
 
 constexpr char kServer[] = "https://storage.googleapis.com";
 
-std::string Text(const Json& json, const char* name) {
-  return json.is_object() && json.contains(name) && json[name].is_string()
-             ? json[name].get<std::string>()
-             : "";
-}
-
 absl::StatusOr<RemoteObject> ObjectIn(const Json& json, const std::string& shown) {
   RemoteObject object;
-  object.key = Text(json, "name");
-  object.state.generation = Text(json, "generation");
+  object.key = JsonText(json, "name");
+  object.state.generation = JsonText(json, "generation");
   // Emulators write numbers as numbers.
   const std::string size = json.contains("size") && json["size"].is_number_unsigned()
                                ? absl::StrCat(json["size"].get<uint64_t>())
-                               : Text(json, "size");
+                               : JsonText(json, "size");
   if (object.key.empty() || !absl::SimpleAtoi(size, &object.state.size)) {
     return absl::DataLossError(
         absl::StrCat("expected an object with name and size in JSON (", shown, ")"));
+  }
+  // It becomes a header.
+  const std::string& generation = object.state.generation;
+  if (!std::all_of(generation.begin(), generation.end(), absl::ascii_isdigit)) {
+    return absl::DataLossError(
+        absl::StrCat("expected a generation of digits in an object's JSON (", shown, ")"));
   }
   return object;
 }
@@ -102,7 +105,7 @@ class Gcs final : public ObjectStore {
       for (const Json& prefix : json["prefixes"])
         if (prefix.is_string()) page.folders.push_back(prefix.get<std::string>());
     }
-    page.next = Text(json, "nextPageToken");
+    page.next = JsonText(json, "nextPageToken");
     return page;
   }
 

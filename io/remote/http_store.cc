@@ -33,6 +33,8 @@ class Http final : public ObjectStore {
   HttpRequest Head(const RemoteUrl& url, const RemotePlace& place) const override {
     HttpRequest request = Object(url, place);
     request.headers.push_back("Range: bytes=0-0");
+    // More is an error's page, or an object that was sent whole.
+    request.body_bytes_max = 1 << 20;
     return request;
   }
 

@@ -40,9 +40,14 @@ absl::StatusOr<ObjectState> DescribeHead(const HttpResponse& response, const std
   const std::optional<ContentRange> range = ParseContentRange(response.Header("content-range"));
   if (range && range->total) {
     state.size = *range->total;
-  } else if (!absl::SimpleAtoi(response.Header("content-length"), &state.size)) {
+    return state;
+  }
+  // The length of a part says nothing of the whole.
+  if (range || !absl::SimpleAtoi(response.Header("content-length"), &state.size)) {
     return absl::UnimplementedError(absl::StrCat(
-        "the server does not say how long the object is: no Content-Length (", shown, ")"));
+        "the server does not say how long the object is: expected a total in Content-Range, or "
+        "Content-Length (",
+        shown, ")"));
   }
   return state;
 }

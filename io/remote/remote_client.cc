@@ -67,7 +67,10 @@ absl::StatusOr<HttpResponse> RemoteClient::Ask(
     const ObjectStore& store, RemotePlace& place, const std::string& shown,
     absl::FunctionRef<absl::StatusOr<HttpRequest>()> make) {
   std::shared_ptr<const Credentials> used;
+  // Another thread may have learnt of a redirect since.
+  std::string asked_region;
   const auto signed_request = [&](bool refused) -> absl::StatusOr<HttpRequest> {
+    asked_region = place.region();
     absl::StatusOr<HttpRequest> request = make();
     if (!request.ok() || place.keeper == nullptr) return request;
     if (refused) place.keeper->Refused(used);
@@ -85,8 +88,7 @@ absl::StatusOr<HttpResponse> RemoteClient::Ask(
     absl::StatusOr<HttpResponse> response = PerformPatiently(
         shown, signed_request, {},
         [&](const HttpResponse& elsewhere) { region = store.RegionIn(elsewhere); });
-    if (response.ok() || region.empty() || region == place.region() || redirects > 2)
-      return response;
+    if (response.ok() || region.empty() || region == asked_region || redirects > 2) return response;
     place.set_region(region);
   }
 }
@@ -99,6 +101,12 @@ absl::StatusOr<ObjectState> RemoteClient::Describe(const RemoteUrl& url) {
   const absl::StatusOr<HttpResponse> response =
       Ask(store, **place, shown,
           [&]() -> absl::StatusOr<HttpRequest> { return store.Head(url, **place); });
+  // Who asks for a byte and gets more than fits the memory was sent the whole object.
+  if (url.is_http() && absl::IsResourceExhausted(response.status())) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the server gives no ranges: expected a range of one byte, found the whole object (", shown,
+        ")"));
+  }
   if (!response.ok()) return response.status();
   return store.Describe(*response, shown);
 }

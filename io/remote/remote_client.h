@@ -30,8 +30,6 @@ class RemoteClient {
   absl::StatusOr<std::vector<FoundObject>> List(const RemoteUrl& glob);
   absl::StatusOr<std::shared_ptr<RequestMaker>> MakerOf(const RemoteUrl& url, ObjectState state);
 
-  const RemoteOptions& options() const { return places_.options(); }
-
  private:
   absl::StatusOr<HttpResponse> Ask(const ObjectStore& store, RemotePlace& place,
                                    const std::string& shown,

@@ -12,8 +12,21 @@ constexpr uint64_t kStepBytes = 1 << 20;
 // A completion that is ended once, by what arrives or by who cancels.
 struct Ending {
   std::mutex mutex;
-  std::optional<Completion> completion;
+  std::optional<Completion> completion;  // under mutex
+  bool is_cancelled = false;             // under mutex
 
+  // False: it was cancelled before, and has ended.
+  bool Take(Completion given) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (!is_cancelled) {
+        completion = std::move(given);
+        return true;
+      }
+    }
+    given.End(Cancelled());
+    return false;
+  }
   void End(const absl::Status& status) {
     std::optional<Completion> taken;
     {
@@ -22,6 +35,15 @@ struct Ending {
     }
     if (taken) taken->End(status);
   }
+  void Cancel() {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      is_cancelled = true;
+    }
+    End(Cancelled());
+  }
+
+  static absl::Status Cancelled() { return absl::CancelledError("not wanted any more"); }
 };
 
 struct Bell {
@@ -34,12 +56,9 @@ struct Bell {
 
 void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived) {
   const auto ending = std::make_shared<Ending>();
-  // What was asked for goes on; nobody waits for it any more.
-  arrived.OnCancel([ending] { ending->End(absl::CancelledError("not wanted any more")); });
-  {
-    std::lock_guard<std::mutex> lock(ending->mutex);
-    ending->completion = std::move(arrived);
-  }
+  // What was asked for goes on; nobody waits for it any more. Who is being stopped cancels before this returns.
+  arrived.OnCancel([ending] { ending->Cancel(); });
+  if (!ending->Take(std::move(arrived))) return;
   bytes_->Want(offset, bytes, alone, [ending](const absl::Status& status) { ending->End(status); });
 }
 

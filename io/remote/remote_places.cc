@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "io/credentials/aws_sources.h"
 #include "io/credentials/gcs_sources.h"
+#include "io/http/uri_encode.h"
 
 namespace penstock {
 namespace {
@@ -23,8 +24,17 @@ bool Fits(const std::string& text, const std::string& prefix) {
          text[prefix.size()] == '/';
 }
 
+// Whether a server that resolves "." and ".." would look elsewhere than the address says, also where they are encoded.
+bool HasDots(const std::string& text) {
+  const std::string decoded = DecodeUri(text, /*plus_is_space=*/false);
+  const std::vector<absl::string_view> parts = absl::StrSplit(decoded, absl::ByAnyChar("/\\"));
+  return std::any_of(parts.begin(), parts.end(),
+                     [](absl::string_view part) { return part == "." || part == ".."; });
+}
+
 bool FitsOne(const std::string& text, const std::vector<std::string>& prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
+  return !HasDots(text) &&
+         std::any_of(prefixes.begin(), prefixes.end(),
                      [&text](const std::string& prefix) { return Fits(text, prefix); });
 }
 

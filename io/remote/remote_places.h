@@ -47,7 +47,6 @@ class RemotePlaces {
 
   // PermissionDenied where a spec may not name it.
   absl::StatusOr<std::shared_ptr<RemotePlace>> PlaceOf(const RemoteUrl& url);
-  const RemoteOptions& options() const { return options_; }
 
  private:
   std::shared_ptr<CredentialKeeper> KeeperOf(const RemotePrefix& prefix, Scheme scheme);

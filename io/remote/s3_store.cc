@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <pugixml.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -90,6 +92,11 @@ class S3 final : public ObjectStore {
         return absl::DataLossError(
             absl::StrCat("a list has an entry without a key or size (", shown, ")"));
       }
+      // It becomes a header.
+      if (!std::all_of(object.state.etag.begin(), object.state.etag.end(), absl::ascii_isprint)) {
+        return absl::DataLossError(
+            absl::StrCat("a list has an ETag with other than printable characters (", shown, ")"));
+      }
       page.objects.push_back(std::move(object));
     }
     for (const pugi::xml_node entry : list.children("CommonPrefixes"))
@@ -105,7 +112,12 @@ class S3 final : public ObjectStore {
   }
 
   std::string RegionIn(const HttpResponse& response) const override {
-    return std::string(response.Header("x-amz-bucket-region"));
+    const absl::string_view region = response.Header("x-amz-bucket-region");
+    // It becomes a part of a host's name.
+    const bool is_name = std::all_of(region.begin(), region.end(), [](char letter) {
+      return absl::ascii_isalnum(letter) || letter == '-';
+    });
+    return is_name ? std::string(region) : "";
   }
 
  private:

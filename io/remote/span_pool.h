@@ -5,7 +5,7 @@
 //                 looked at least lately. One that somebody has asked for stays until it has been read.
 //
 // Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied without it.
-// Owns:     the memory. Blocks of a size are kept and used again, so that their pages are.
+// Owns:     the memory. Up to 16 whole blocks are kept besides and used again, so that their pages are.
 // Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that nobody waits for memory that only he would
 //           give back.
 #pragma once
@@ -68,14 +68,13 @@ class SpanPool {
   uint64_t ahead_bytes() const;
 
   uint64_t bytes() const { return bytes_; }
-  uint64_t bytes_max() const { return bytes_max_; }
 
  private:
   bool MakeRoom(uint64_t bytes, bool is_wanted);
 
   const uint64_t bytes_max_;
   std::mutex mutex_;
-  uint64_t bytes_ = 0;  // of spans, and of blocks that wait
+  uint64_t bytes_ = 0;  // of spans
   int readers_ = 0;
   std::list<Span*> going_;  // those that may go, the first first
   struct Blocks;

@@ -197,6 +197,13 @@ TEST_CASE(
   CHECK((*keeper.Wait())->access_key_id == "3");
 }
 
+TEST_CASE("who is nobody looks again after a while") {
+  const absl::StatusOr<Credentials> nobody = Anonymous();
+  REQUIRE(nobody.ok());
+  CHECK(nobody->is_anonymous());
+  CHECK(nobody->expires_s > 0);
+}
+
 TEST_CASE("credentials that have expired already are an error") {
   CredentialKeeper keeper(
       []() -> absl::StatusOr<Credentials> {

@@ -68,13 +68,17 @@ absl::StatusOr<std::string> ReadWhole(RandomAccessFile& file, size_t piece) {
 // Waits for what it gave its completion to.
 class Awaited final : public Completion::Sink {
  public:
+  explicit Awaited(bool is_stopped = false) : is_stopped_(is_stopped) {}
   void End(absl::Status status) override {
     std::lock_guard<std::mutex> lock(mutex_);
     status_ = std::move(status);
     has_ended_ = true;
     ended_.notify_all();
   }
-  void OnCancel(std::function<void()> cancel) override { cancel_ = std::move(cancel); }
+  void OnCancel(std::function<void()> cancel) override {
+    if (is_stopped_) return cancel();
+    cancel_ = std::move(cancel);
+  }
   absl::Status Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
     ended_.wait(lock, [this] { return has_ended_; });
@@ -83,6 +87,7 @@ class Awaited final : public Completion::Sink {
   void Cancel() { cancel_(); }
 
  private:
+  const bool is_stopped_;  // and cancels at once
   std::mutex mutex_;
   std::condition_variable ended_;
   bool has_ended_ = false;
@@ -161,6 +166,10 @@ TEST_CASE("who cancels does not wait for the server") {
     (*file)->Fetch(0, 1000, Completion(&arrived));
     arrived.Cancel();
     CHECK(absl::IsCancelled(arrived.Wait()));
+    // As one that leaves while its pipeline is being stopped.
+    Awaited stopped(/*is_stopped=*/true);
+    (*file)->Fetch(0, 1000, Completion(&stopped));
+    CHECK(absl::IsCancelled(stopped.Wait()));
     mutex.unlock();
   }
 }
@@ -342,6 +351,18 @@ TEST_CASE("S3: lists by pages, held to tags, signed, and no secret in any messag
   const absl::Status refused = nobody.List("s3://bucket/train/part-*").status();
   CHECK(absl::IsPermissionDenied(refused));
   CHECK(!absl::StrContains(refused.message(), "VERYSECRETKEY"));
+}
+
+TEST_CASE("a server without ranges is told of before a long object has come") {
+  for (const size_t size : {size_t{1000}, size_t{8} << 20}) {
+    INFO(size);
+    const std::string object = Bytes(size);
+    const SmallHttpServer server([&](const SmallRequest&) { return Answer("200 OK", "", object); });
+    RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+    const absl::Status refused = files.Open(server.url() + "/a").status();
+    CHECK(absl::IsUnimplemented(refused));
+    CHECK(absl::StrContains(refused.message(), "gives no ranges"));
+  }
 }
 
 TEST_CASE("a spec's addresses do not reach this machine in a daemon of several users") {

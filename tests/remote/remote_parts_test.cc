@@ -127,6 +127,24 @@ TEST_CASE("a Content-Range is read strictly") {
     CHECK(!ParseContentRange(bad));
 }
 
+TEST_CASE("an object is as long as its head says, and not as a part of it is") {
+  HttpResponse response;
+  response.headers = {{"content-range", "bytes 0-0/300"}, {"content-length", "1"}};
+  CHECK(DescribeHead(response, "a")->size == 300);
+  response.headers = {{"content-range", "bytes 0-0/*"}, {"content-length", "1"}};
+  CHECK(absl::IsUnimplemented(DescribeHead(response, "a").status()));
+  response.headers = {{"content-length", "7"}};
+  CHECK(DescribeHead(response, "a")->size == 7);
+}
+
+TEST_CASE("a region that a server names is a name") {
+  HttpResponse response;
+  response.headers = {{"x-amz-bucket-region", "eu-west-1"}};
+  CHECK(S3Store().RegionIn(response) == "eu-west-1");
+  response.headers = {{"x-amz-bucket-region", "x.host.example/"}};
+  CHECK(S3Store().RegionIn(response).empty());
+}
+
 TEST_CASE("globs of objects are those of a shell, and ** goes through folders") {
   CHECK(MatchesGlob("a/*.gz", "a/b.gz"));
   CHECK(!MatchesGlob("a/*.gz", "a/b/c.gz"));
@@ -167,7 +185,9 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
   for (const char* const bad :
        {"", "<html>hello</html>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
-        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"})
+        "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key><Size>1</Size><ETag>t&#13;&#10;X: y</ETag>"
+        "</Contents></ListBucketResult>"})
     CHECK(S3Store().ParseList(bad, "s3://b/").status().code() == absl::StatusCode::kDataLoss);
 }
 
@@ -181,6 +201,10 @@ TEST_CASE("a list of GCS is JSON") {
   CHECK(page->next == "n");
   CHECK(!GcsStore().ParseList("<html>", "gs://b/").ok());
   CHECK(!GcsStore().ParseList(R"({"items":[{"name":"a"}]})", "gs://b/").ok());
+  CHECK(
+      !GcsStore()
+           .ParseList(R"({"items":[{"name":"a","size":"5","generation":"1\r\nX: y"}]})", "gs://b/")
+           .ok());
 }
 
 TEST_CASE("requests grow while that brings more, and are halved where the server says so") {
@@ -252,6 +276,12 @@ TEST_CASE(
   CHECK(places.PlaceOf({Scheme::kS3, "bucket", "train/a"}).ok());
   CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kS3, "bucket", "training/a"}).status()));
   CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kHttp, "169.254.169.254", "a"}).status()));
+  for (const char* const outside :
+       {"train/../other/a", "train/%2e%2E/other/a", "train/..%2fother/a", "train/./a"}) {
+    INFO(outside);
+    CHECK(absl::IsPermissionDenied(places.PlaceOf({Scheme::kS3, "bucket", outside}).status()));
+  }
+  CHECK(places.PlaceOf({Scheme::kS3, "bucket", "train/a..b/.c"}).ok());
   allow = "bucket";
   CHECK(absl::IsInvalidArgument(RemoteOptionsOf(environment, false).status()));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/file_error.h"
 #include "base/memory_account.h"
 
 namespace penstock {
@@ -19,8 +20,11 @@ FilePull::FilePull(FrontContext& context, FileRange files, int stage)
     : context_(context), files_(files), format_{.stage = stage}, left_(MemoryOfProcess() / 4 * 3) {}
 
 bool FilePull::AskNext(ReadRequest* request) {
-  const auto size = [&] { return context_.files.manifest()[files_.first + file_].size_bytes; };
-  while (file_ < files_.count && offset_ >= size()) {
+  const auto entry = [&]() -> const FileEntry& {
+    return context_.files.manifest()[files_.first + file_];
+  };
+  // No page cache holds what lies at an address.
+  while (file_ < files_.count && (offset_ >= entry().size_bytes || IsAddress(entry().path))) {
     ++file_;
     offset_ = 0;
   }
@@ -29,7 +33,7 @@ bool FilePull::AskNext(ReadRequest* request) {
   request->file = files_.first + file_;
   request->format = &format_;
   request->offset = offset_;
-  request->pull_bytes = std::min({kRequestBytes, size() - offset_, left_});
+  request->pull_bytes = std::min({kRequestBytes, entry().size_bytes - offset_, left_});
   request->done.store(false, std::memory_order_relaxed);
   offset_ += request->pull_bytes;
   left_ -= request->pull_bytes;

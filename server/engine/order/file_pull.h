@@ -2,7 +2,7 @@
 //
 // Threads:  one at a time (the front's lock); the reads themselves are done by workers.
 // Owns:     its requests. It must live as long as the executor.
-// Limits:   files, from the first on, that fill three quarters of the machine's memory: what comes behind them would drive them out.
+// Limits:   files of this machine, from the first on, that fill three quarters of the machine's memory: what comes behind them would drive them out.
 #pragma once
 
 #include <array>

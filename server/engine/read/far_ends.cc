@@ -7,6 +7,7 @@
 
 #include "base/far_file.h"
 #include "base/file_error.h"
+#include "base/pending_call.h"
 
 namespace penstock {
 namespace {
@@ -59,6 +60,7 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FarEnds::Open(size_t file) {
     far->FetchAlone(0, bytes, all.One());
     far->FetchAlone(far->size() - bytes, bytes, all.One());
   }
+  const PendingCall call("fetching", manifest_[file].path);
   all.Wait();
   return open_[file - begin_];
 }
