@@ -188,7 +188,7 @@ void AddRun(Command root, const std::string& socket) {
       "run", "Run a spec and write its batches as .npz files, or print a line for each");
   auto arguments = std::make_shared<RunArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  WorldArgument::Add(command, &arguments->world);
+  const Option world = WorldArgument::Add(command, &arguments->world);
   const Option steps =
       command
           .Add("--steps", &arguments->steps,
@@ -198,6 +198,8 @@ void AddRun(Command root, const std::string& socket) {
       command.Add("--step", &arguments->step,
                   "Compute one row of this step again: its records, its draws, its features");
   step.Excludes(steps);
+  // A row is one of the batch of all hosts.
+  step.Excludes(world);
   command.Add("--row", &arguments->row, "Which row of the step (0)").Needs(step);
   command.Add("--out", &arguments->out, "Folder for DIR/step-000000.npz and so on, made if absent");
   command.Add("--cursor-out", &arguments->cursor_out,

@@ -14,7 +14,7 @@ struct WorldArgument {
   std::string text;  // "": this host makes all rows
 
   // `argument` outlives the parsing. A malformed one is a usage error.
-  static void Add(Command command, WorldArgument* argument);
+  static Option Add(Command command, WorldArgument* argument);
 
   // Into a CreatePipelineRequest or a ValidatePipelineRequest.
   template <typename Request>

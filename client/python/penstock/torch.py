@@ -167,7 +167,7 @@ def loader(
         "auto" reads what torchrun, Ray Train, Slurm, Open MPI, PMI, Kubernetes or jax.distributed say of this process, and a launcher's name ("torchrun", "slurm", "ray",
         "mpi", "pmi", "kubernetes", "statefulset", "jax") reads that alone. With `share` the processes of a host divide its rows, else each process counts as a host. Steps,
         epochs, len() and states are the same on all hosts; a state goes on in a world of any other size. Each op that draws needs a seed, or the job a `share`.
-        docs/hosts.md tells the rest.
+        docs/howto/many-hosts.md tells the rest.
       guard: how the processes of a world tell each other behind the first batch what they make, so that one with other files or options is named: "auto" uses
         torch.distributed where it is initialised, or JAX; a function takes an object and returns a list of those of all processes; None compares nothing.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
