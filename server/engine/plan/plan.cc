@@ -200,7 +200,7 @@ std::string PlanImpl::DescribeCursor() const {
       for (const FileEntry& file : manifest()) bytes += file.size_bytes;
       return absl::StrCat(
           "replay data: about 100 bytes; values decide what waits in buffers, so the pass is read "
-          "and computed again up to the cursor, at most ",
+          "and computed again up to the cursor (of pack: one window of documents), at most ",
           bytes, " bytes of files");
     }
     case CursorClass::kReplayOrder:
