@@ -19,7 +19,7 @@
 #: ./dev bench python [--quick] [--cases A,B] [--peers A,B] [--workers 1,2]
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench text [--quick] [--cases A,B]
-#: text for language models: JSON lines beside simdjson's bare loop
+#: text for language models: JSON lines beside simdjson's bare loop, and packing
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos

@@ -104,7 +104,7 @@ void AddIndex(Command root) {
   command.Add("--cache-dir", &options->cache_dir,
               "Folder for the indices if the data's folder cannot be written");
   command.Add("--format", &options->format,
-              "What the records are: " + NamesOfAccesses() + "; by default the first");
+              "What the records are: " + NamesOfAccesses() + " (" + options->format + ")");
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");
   command.AddFlag("--skip-damage", &options->skip_damage,
                   "Leave damaged records out and list them in the index (implies --verify)");

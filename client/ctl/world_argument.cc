@@ -20,6 +20,7 @@ std::string Check(const std::string& word) {
   if (!Parse(word, &hosts, &host)) {
     return absl::StrCat("expected HOSTS:HOST, such as 8:3, found \"", word, "\"");
   }
+  if (hosts == 0) return absl::StrCat("expected one host at least, found \"", word, "\"");
   if (host < hosts) return "";
   return absl::StrCat("of ", hosts, " hosts there is no host ", host,
                       ": they are counted from 0 on");

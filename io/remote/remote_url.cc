@@ -97,7 +97,8 @@ absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text) {
   if (url.is_http()) {
     if (absl::Status status = CheckHttp(url, text); !status.ok()) return status;
   } else if (!IsBucket(url.bucket)) {
-    return Wrong("expected a bucket's name of letters, digits, '.', '-' and '_' behind ://", text);
+    return Wrong(
+        "expected a bucket's name of 2 to 255 letters, digits, '.', '-' and '_' behind ://", text);
   }
   if (url.key.empty()) return Wrong("expected an object's name behind the bucket or host", text);
   if (url.key.size() > kKeyBytesMax && !url.is_http())

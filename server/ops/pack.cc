@@ -141,7 +141,7 @@ absl::StatusOr<PackForm> ReadForm(const v1::Pack& options, const PackRules& rule
   const bool is_integer = tokens.type.dtype == DType::kInt32 || tokens.type.dtype == DType::kInt64;
   if (!is_integer || !IsList(tokens.type)) {
     return absl::InvalidArgumentError(absl::StrCat("tokens: expected \"", tokens.name,
-                                                   "\" as int32 or int64 (?), found ",
+                                                   "\" as int32 or int64 (?,), found ",
                                                    TypeToString(tokens.type)));
   }
   form.pad_id = options.pad_id();

@@ -16,7 +16,7 @@ from penstock._sparse import SparseTensor
 # What to write for the arguments of torch's DataLoader; those of penstock.attach are left out where there is a pipeline.
 _OF_DATA_LOADER = {
     "batch_size": "dataset.batch({value})",
-    "shuffle": "dataset.shuffle(n), before batch, or dataset.global_shuffle() of TFRecord files",
+    "shuffle": "dataset.shuffle(n), before batch, or dataset.global_shuffle() of plain files of records",
     "num_workers": "nothing: the workers are the daemon's threads, on all cores; fewer by options.threading.private_threadpool_size",
     "drop_last": "dataset.batch(n, drop_remainder=True)",
     "collate_fn": "padded_batch, ragged_batch, bucket_by_sequence_length, or a map behind batch",

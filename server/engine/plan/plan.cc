@@ -198,8 +198,8 @@ std::string PlanImpl::DescribeCursor() const {
       uint64_t bytes = 0;
       for (const FileEntry& file : manifest()) bytes += file.size_bytes;
       return absl::StrCat(
-          "replay data: about 100 bytes; values decide what waits in buffers, so the pass is read "
-          "and computed again up to the cursor, at most ",
+          "replay data: about 100 bytes; values decide what waits in buffers, so the pass (of "
+          "pack: one window of documents) is read and computed again up to the cursor, at most ",
           bytes, " bytes of files");
     }
     case CursorClass::kReplayOrder:

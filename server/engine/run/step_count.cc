@@ -74,8 +74,9 @@ StepCount CountSteps(const Plan& plan) {
     result.why_not = "the stream has no end (`repeat` without count)";
   } else if (const std::string missing = files.MissingIndex(); !missing.empty()) {
     result.why_not = absl::StrCat(
-        "the records have not been counted: `penstock index` of the pipeline's files (of other "
-        "than TFRecords with `--format`) does, before it is created; there is no index of ",
+        "the records have not been counted: `penstock index` of the pipeline's files counts them, "
+        "before it is created (`--format` names records that are no TFRecords); there is no index "
+        "of ",
         missing.substr(missing.rfind('/') + 1));
   } else {
     result.why_not =

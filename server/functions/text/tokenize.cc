@@ -116,7 +116,8 @@ const RowFunctionRegistration kTokenize({
     .signature =
         "tokenize(input, tokenizer, add_special_tokens=True, max_length=0, errors=\"strict\", "
         "pattern=\"\", dtype=\"int32\", content=\"\")",
-    .doc = "The ids of a text's tokens, as the library gives them whose file the tokenizer is.\n"
+    .doc = "The ids of a text's tokens, equal to those of the library that made the tokenizer's "
+           "file.\n"
            "\n"
            "input: a string in UTF-8, which becomes (n,); or a tensor of strings, all with as many "
            "ids, (..., n).\n"
@@ -208,9 +209,10 @@ const RowFunctionRegistration kDetokenize({
     .signature = "detokenize(ids, tokenizer, skip_special_tokens=True, errors=\"replace\", "
                  "pattern=\"\", content=\"\")",
     .doc =
-        "The text of ids, as the library gives it whose file the tokenizer is; a string.\n"
+        "The text of ids, equal to that of the library that made the tokenizer's file; a string.\n"
         "\n"
-        "ids: int32 or int64, (n,). An id that the tokenizer has not is an error of its record.\n"
+        "ids: int32 or int64, (n,). An id that the tokenizer does not have is an error of its "
+        "record.\n"
         "tokenizer: as of tokenize().\n"
         "skip_special_tokens: whether special tokens are left out; a constant.\n"
         "errors: what becomes of bytes that are no UTF-8: \"replace\": U+FFFD, as the libraries "

@@ -59,7 +59,7 @@ class Order:
         read_first: bool = False,
         name: Optional[str] = None,
     ) -> Dataset:
-        """Permutes all records of files that are not compressed (TFRecords, lines, CSV, tar, records of one length); directly behind them.
+        """Permutes all records of files that are not compressed (TFRecords, lines, JSON lines, CSV, tar, records of one length); directly behind them.
 
         No buffer and no time to fill one. Builds the files' index where it is missing. `block_size` and `read_first` are for files
         that are not in the page cache.
