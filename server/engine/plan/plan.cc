@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/engine/plan/count_index.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/share/shareable_work.h"
@@ -104,6 +105,14 @@ bool DecidedByValues(const OrderNode& node) {
                                                });
 }
 
+// Whether the front looks at values, though each element makes one.
+bool LooksAtValues(const OrderNode& node) {
+  return node.cursor_class == CursorClass::kReplayData ||
+         (node.nested != nullptr && LooksAtValues(*node.nested)) ||
+         std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [](const std::unique_ptr<OrderNode>& input) { return LooksAtValues(*input); });
+}
+
 CursorClass WorstClass(const OrderNode& node) {
   CursorClass worst = node.cursor_class;
   if (worst == CursorClass::kReplayOrder && DecidedByValues(node)) worst = CursorClass::kReplayData;
@@ -162,7 +171,7 @@ std::string PlanImpl::ExplainWorld() const {
                     "note: world: rows of a batch are as large as the largest of all hosts': each "
                     "host computes all rows, and keeps its own\n");
   }
-  if (DecidedByValues(order())) {
+  if (DecidedByValues(order()) || LooksAtValues(order())) {
     absl::StrAppend(&text,
                     "note: world: values decide the order: each host computes all elements up to "
                     "the last stage that decides\n");
@@ -215,6 +224,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spe
   if (absl::Status status = world.Check(); !status.ok()) return status;
   absl::StatusOr<BuiltPlan> built = PlanBuilder(spec, files).Build();
   if (!built.ok()) return built.status();
+  UseCountIndices(&*built);
   absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built), world);
   if (!plan.ok()) return plan.status();
   return std::shared_ptr<const Plan>(*std::move(plan));

@@ -51,6 +51,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                           grpc::ServerWriter<v1::WatchStatsResponse>* writer) override;
   grpc::Status WatchEvents(grpc::ServerContext* context, const v1::WatchEventsRequest* request,
                            grpc::ServerWriter<v1::WatchEventsResponse>* writer) override;
+  grpc::Status IndexTokens(grpc::ServerContext* context, const v1::IndexTokensRequest* request,
+                           grpc::ServerWriter<v1::IndexTokensResponse>* writer) override;
   grpc::Status SamplePipeline(grpc::ServerContext* context,
                               const v1::SamplePipelineRequest* request,
                               v1::SamplePipelineResponse* response) override;
