@@ -1,5 +1,5 @@
-// Loaders whose rows are made of elements that are computed when a row is: of the work that stands behind the loader's node in the tree. How many
-// elements a row needs is the loader's affair, so that it has the evaluator compute them, in as many calls as it likes.
+// Loaders whose rows are made of elements that are computed when a row is: of the work that stands behind the loader's node in the tree.
+// How many elements a row needs is the loader's affair, so that it has the evaluator compute them, in as many calls as it likes.
 //
 // Threads: constant after construction; LoadBy() is safe from any thread.
 #pragma once
@@ -12,7 +12,8 @@ namespace penstock {
 
 class EvaluatingLoader : public ColumnLoader {
  public:
-  // As Load(). `elements`: the node's input. A failure is the evaluator's, which knows its stage, unless `*is_own` says that it is the loader's.
+  // As Load(). `elements`: the node's input. A failure is the evaluator's, which knows its stage, unless `*is_own` says that it is the
+  // loader's.
   virtual RowStatus LoadBy(RowEvaluator& evaluator, const WorkNode& elements, RowReferences rows,
                            absl::Span<Column> out, bool* is_own) const = 0;
 

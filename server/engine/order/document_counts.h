@@ -1,5 +1,5 @@
-// The numbers of tokens of all documents of a source, by the index of tokens that each of its files has: what `pack` decides by, in the place of the
-// documents.
+// The numbers of tokens of all documents of a source, by the index of tokens that each of its files has: what `pack` decides by, in the
+// place of the documents.
 //
 // Threads:  Open() by the front, Load() from any thread; everything else from any thread once Open() has returned true.
 // Owns:     the counts, 2 or 4 bytes a record; the record indices are shared.
@@ -30,7 +30,8 @@ class DocumentCounts {
   // Reads the counts of all files, once. FailedPrecondition, with the remedy, where an index is no longer there.
   absl::Status Load(FileTable& files);
 
-  // Whether everything is there. False while record indices are still coming, and where `*status` says why there are none. REQUIRES: Load().
+  // Whether everything is there. False while record indices are still coming, and where `*status` says why there are none. REQUIRES:
+  // Load().
   bool Open(FileTable& files, Errands* errands, int stage, absl::Status* status);
 
   const FileRange& files() const { return files_; }
@@ -40,8 +41,8 @@ class DocumentCounts {
     uint32_t file = UINT32_MAX;
     uint64_t next = 0;
   };
-  // Tokens of the record at `offset` of the file, as of the manifest; TokenCounts::kLeftOut for one that makes no document. FailedPrecondition where
-  // the file's record index has none there.
+  // Tokens of the record at `offset` of the file, as of the manifest; TokenCounts::kLeftOut for one that makes no document.
+  // FailedPrecondition where the file's record index has none there.
   absl::StatusOr<uint32_t> Find(uint32_t file, uint64_t offset, const FileTable& files,
                                 Hint* hint) const;
 

@@ -55,8 +55,8 @@ class PackInput {
 // Elements in cells, whose number (ElementCells::First) is that of their tokens.
 std::unique_ptr<PackInput> DocumentsInCells(std::unique_ptr<OrderOp> input);
 
-// What documents are made of: the records that `input` deals in. Positions are those of a section that makes the documents, so that going on with
-// and without counts is the same. `documents`, the work that makes them, outlives it.
+// What documents are made of: the records that `input` deals in. Positions are those of a section that makes the documents, so that going
+// on with and without counts is the same. `documents`, the work that makes them, outlives it.
 struct CountedDocuments {
   std::shared_ptr<DocumentCounts> counts;
   const WorkNode* documents = nullptr;

@@ -1,9 +1,10 @@
-// The rows of sequences that were packed by counts: documents are computed when a sequence that has a part of them is, and what a count said is compared
-// with what came.
+// The rows of sequences that were packed by counts: documents are computed when a sequence that has a part of them is, and what a count
+// said is compared with what came.
 //
 // Threads:  safe from any thread.
 // Owns:     documents of which sequences have parts, until others take their place: at most kKeptBytes.
-// Cost:     a document that several sequences have a part of is computed again where it is no longer kept, or where two threads need it at the same time.
+// Cost:     a document that several sequences have a part of is computed again where it is no longer kept, or where two threads need it at
+//           the same time.
 #pragma once
 
 #include <cstdint>

@@ -58,8 +58,8 @@ Signature PackedSignature(const Signature& documents, const PackForm& form);
 // The path of a row that PackOrder() made.
 uint64_t PathOfPacked(const RecordRef& row);
 
-// Loads the rows that PackOrder() makes of elements in `cells`, which are those of MeasureDocuments() and outlive it. An index of tokens may take their
-// place (CountableLoader).
+// Loads the rows that PackOrder() makes of elements in `cells`, which are those of MeasureDocuments() and outlive it. An index of tokens
+// may take their place (CountableLoader).
 std::unique_ptr<ColumnLoader> LoadPacked(const PackedDocuments& packed, const ElementCells& cells);
 
 }  // namespace penstock

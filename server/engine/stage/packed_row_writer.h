@@ -24,7 +24,8 @@ class PackedRowWriter {
 
   // Makes places for the features of these rows, where they have none yet.
   void AllocateRows(RowReferences rows, absl::Span<Column> out, Arena& arena) const;
-  // Writes row number `row`, `packed`. `in`: the tokens, and what the mask is by, of documents; those of its pieces are there from number `first` on.
+  // Writes row number `row`, `packed`. `in`: the tokens, and what the mask is by, of documents; those of its pieces are there from number
+  // `first` on.
   void WriteRow(const PackedRow& packed, absl::Span<const Column> in, size_t first, uint32_t row,
                 absl::Span<Column> out) const;
 
