@@ -19,7 +19,8 @@
 #: ./dev bench python [--quick] [--cases A,B] [--peers A,B] [--workers 1,2]
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench text [--quick] [--cases A,B]
-#: text for language models: JSON lines beside simdjson's bare loop, and packing
+#: text for language models: tokenising beside tiktoken and tokenizers, JSON lines beside simdjson's bare loop, packing beside Grain's, resuming, and
+#: all of it from files to sequences
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -108,6 +109,7 @@ bench_python() {
 
 bench_text() {
   deps >&2
+  [ -n "${PENSTOCK_BENCH_TEXT_PYTHON-}" ] || make_venv build/text-venv tokenizers==0.23.3 tiktoken==0.14.0 numpy grain >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
 }

@@ -61,7 +61,7 @@ bool IndexFile(const std::string& path, const RecordAccess& access, IndexStore& 
 
 int Index(const IndexCommandOptions& command) {
   if (command.files.empty()) {
-    std::fprintf(stderr, "penstock index: expected FILES or --tokens SPEC\n");
+    std::fprintf(stderr, "penstock index: expected files, or --tokens SPEC\n");
     return 2;
   }
   const RecordAccess* const access = AccessNamed(command.format);
