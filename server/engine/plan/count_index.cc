@@ -257,16 +257,19 @@ void UseCountIndices(BuiltPlan* plan) {
                                     counted.files.count,
                                     " files: a document is computed when a sequence that has a "
                                     "part of it is"));
-    // The section goes, and its cells.
+    // The section goes, and its cells. The loader stays as long as the order: paths are told by it where later stages have asked for them.
     OrderNode& order = *of_stage.order;
-    order.make = counted.rows->OrderByCounts(
+    WorkNode& rows = *of_stage.rows;
+    OrderFactory make = counted.rows->OrderByCounts(
         std::make_shared<DocumentCounts>(plan->files.system(), counted.files, counted.on_damage,
                                          counted.key),
         counted.elements, plan->stages.names()[counted.stage]);
+    std::unique_ptr<ColumnLoader> loader = counted.rows->LoaderByCounts();
+    order.make =
+        [make = std::move(make), before = std::shared_ptr<ColumnLoader>(std::move(rows.loader))](
+            FrontContext& context, OrderInputs inputs) { return make(context, std::move(inputs)); };
     order.cursor_class = CursorClass::kSeek;
     order.inputs[0] = std::exchange(order.inputs[0]->inputs[0], nullptr);
-    WorkNode& rows = *of_stage.rows;
-    std::unique_ptr<ColumnLoader> loader = counted.rows->LoaderByCounts();
     rows.loader = std::move(loader);
     rows.inputs[0] = std::exchange(rows.inputs[0]->inputs[0], nullptr);
   }
