@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
-#include "server/engine/order/document_counts.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/work_op.h"
 #include "server/engine/read/column_loader.h"
+#include "server/engine/read/document_counts.h"
 #include "server/engine/read/skip_limits.h"
 
 namespace penstock {

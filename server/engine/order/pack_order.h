@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "server/engine/order/document_counts.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/order/packing.h"
+#include "server/engine/read/document_counts.h"
 #include "server/engine/read/skip_limits.h"
 
 namespace penstock {

@@ -1,4 +1,4 @@
-#include "server/engine/order/document_counts.h"
+#include "server/engine/read/document_counts.h"
 
 #include <optional>
 
