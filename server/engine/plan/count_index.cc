@@ -82,8 +82,7 @@ std::string TextOf(v1::Stage stage) {
   StripFileArguments(&stage);
   StripDescriptorPaths(&stage);
   if (google::protobuf::Message* const options = MutableOptionsOf(&stage)) {
-    for (const int number : TraitsOf(stage).without_effect)
-      options->GetReflection()->ClearField(options, OptionField(*options, number));
+    for (const Option option : TraitsOf(stage).without_effect) ClearOption(options, option);
   }
   return DeterministicBytes(stage);
 }
