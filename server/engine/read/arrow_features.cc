@@ -87,15 +87,19 @@ absl::Status ReadDefault(const v1::JsonFeature::DefaultValue& value, ArrowFeatur
   const DType dtype = feature->type.dtype;
   const int all =
       value.ints_size() + value.floats_size() + value.strings_size() + value.bools_size();
+  // A whole number may stand for a floating point one.
+  const bool is_whole = value.ints_size() == 1;
   const int fitting = dtype == DType::kString ? value.strings_size()
                       : dtype == DType::kBool ? value.bools_size()
-                      : IsFloating(dtype)     ? value.floats_size()
+                      : IsFloating(dtype)     ? value.floats_size() + value.ints_size()
                                               : value.ints_size();
   if (all != 1 || fitting != 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("default_value: expected one value of ", DTypeName(dtype), ", found ",
                      all == 1 ? "one of another type" : absl::StrCat(all, " values")));
   }
+  double real = 0;
+  if (IsFloating(dtype)) real = is_whole ? static_cast<double>(value.ints(0)) : value.floats(0);
   switch (dtype) {
     case DType::kString:
       feature->default_value = value.strings(0);
@@ -104,13 +108,13 @@ absl::Status ReadDefault(const v1::JsonFeature::DefaultValue& value, ArrowFeatur
       PutBytes(value.bools(0), feature);
       return absl::OkStatus();
     case DType::kFloat16:
-      PutBytes(Float16FromDouble(value.floats(0)), feature);
+      PutBytes(Float16FromDouble(real), feature);
       return absl::OkStatus();
     case DType::kFloat32:
-      PutBytes(static_cast<float>(value.floats(0)), feature);
+      PutBytes(static_cast<float>(real), feature);
       return absl::OkStatus();
     case DType::kFloat64:
-      PutBytes(value.floats(0), feature);
+      PutBytes(real, feature);
       return absl::OkStatus();
     case DType::kInt8:
       return PutNumber<int8_t>(value.ints(0), feature);
