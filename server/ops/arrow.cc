@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
 #include "io/arrow/arrow_file.h"
-#include "io/file/damage.h"
 #include "server/engine/order/counted_order.h"
 #include "server/engine/plan/op_registry.h"
 #include "server/engine/read/arrow_loader.h"

@@ -216,7 +216,7 @@ class Loader final : public ColumnLoader {
   }
 
   std::string ContentKey() const override {
-    std::string key = absl::StrCat("arrow ", static_cast<int>(source_.on_damage));
+    std::string key = absl::StrCat("arrow rows ", static_cast<int>(source_.on_damage));
     for (const ArrowFeature& feature : source_.features) {
       for (const std::string& part :
            {feature.name, ArrowPath(feature.path), TypeToString(feature.type),
@@ -274,7 +274,7 @@ class Places final : public RecordFormat, public RecordAccess, public RowPlaces 
   Places(std::shared_ptr<const ArrowBatches> batches, uint32_t file)
       : batches_(std::move(batches)), file_(file) {}
 
-  std::string ContentKey() const override { return "arrow"; }
+  std::string ContentKey() const override { return "arrow rows"; }
   const RecordAccess* access() const override { return this; }
   std::unique_ptr<RecordStream> NewStream(RecordSource) const override { return nullptr; }
 
