@@ -132,6 +132,11 @@ def numbers():
     case("no rows", write("no_rows", cut({"x": pa.array([], pa.int32())}, 0)[0], stream=True), rows=[])
 
 
+def rows():
+    """The numbers of rows, as an index mapping has them."""
+    write("rows", cut({"indices": pa.array([5, 299, 0, 7, 7], pa.uint64())}, 3, 2)[0], stream=True)
+
+
 def texts():
     words = ["", "a", "two words", "ü", "x" * 300, "last"]
     columns = {"utf8": pa.array(words), "large_utf8": pa.array(words, pa.large_utf8()), "binary": pa.array([w.encode() + b"\0\xff" for w in words]),
@@ -254,7 +259,7 @@ def feather():
 def main():
     shutil.rmtree(FILES, ignore_errors=True)
     FILES.mkdir()
-    for make in (numbers, texts, nulls, lists, structs, dictionaries, others, feather):
+    for make in (numbers, rows, texts, nulls, lists, structs, dictionaries, others, feather):
         make()
     lines = ",\n".join(json.dumps(entry) for entry in CASES)
     (FOLDER / "arrow.json").write_text(f'{{"pyarrow": "{pa.__version__}", "cases": [\n{lines}\n]}}\n')
