@@ -21,6 +21,7 @@ ALLOWED = {
     "io/record": {"base", "io/file", "io/inflate"},
     "io/element": {"base", "io/file", "io/record"},
     "io/array": {"base"},
+    "io/arrow": {"base", "io/file"},
     "io/http": {"base"},
     "io/credentials": {"base", "io/http"},
     "io/remote": {"base", "io/http", "io/credentials"},
@@ -45,7 +46,7 @@ ALLOWED = {
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},
     "server/engine/read": {
-        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array",
+        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array", "io/arrow",
         "server/codec", "server/engine/tasks",
     },
     "server/engine/spec": {
@@ -97,7 +98,7 @@ ALLOWED = {
     "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/functions/text": {"server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
-        "base", "io/record", "server/codec", "server/expr", "server/engine/read",
+        "base", "io/record", "io/arrow", "server/codec", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep", "server/python",

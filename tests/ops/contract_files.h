@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/support/arrays.h"
 #include "tests/support/compressed.h"
+#include "tests/support/golden.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 #include "tests/support/stages.h"
@@ -101,6 +102,13 @@ class ContractFiles {
       tar[5 * kTarBlockBytes + 3] ^= 1;
       WriteFile(folder / absl::StrCat("damaged-", file, ".tar"), tar);
     }
+    // Of several batches, and a stream that was cut within its last one.
+    for (const char* name : {"numbers", "lists_nulls", "structs_nulls", "texts_zstd"}) {
+      WriteFile(folder / absl::StrCat(name, ".arrow"),
+                testing::ReadGolden(absl::StrCat("arrow/", name, ".arrow")));
+    }
+    const std::string stream = testing::ReadGolden("arrow/numbers_stream.arrow");
+    WriteFile(folder / "cut.arrows", stream.substr(0, stream.size() - 200));
     std::string numbers = NpyHeaderText("<i8", "(300, 2)");
     for (int64_t i = 0; i < 600; ++i) numbers.append(reinterpret_cast<const char*>(&i), sizeof(i));
     WriteFile(folder / "numbers.npy", numbers);
@@ -165,6 +173,13 @@ class ContractFiles {
                   {"$TAR_FEATURES",
                    "feature { name: 'image' extension: 'png' extension: 'jpg' } feature { "
                    "extension: 'cls' default_value: '-' } feature { extension: '__key__' }"},
+                  {"$ARROW",
+                   "arrow { files: 'FOLDER/numbers.arrow' files: 'FOLDER/numbers.arrow' }"},
+                  {"$NESTED_ARROW",
+                   "arrow { files: 'FOLDER/lists_nulls.arrow' feature { name: 'l' default_value { "
+                   "ints: 7 } allow_missing: true } feature { name: 'f' shape: 2 default_value { "
+                   "floats: 0.5 } } feature { name: 's' default_value { strings: '?' } "
+                   "allow_missing: true } }"},
                   {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
                   {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
                   {"$SLICES", slices},

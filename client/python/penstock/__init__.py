@@ -54,6 +54,8 @@ from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
 from penstock._sparse import SparseTensor
+from penstock._dataset._arrow import ArrowDataset
+from penstock._dataset._arrow_features import ArrowFeature
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TarDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
 from penstock._numpy._tensor import Tensor
@@ -74,6 +76,8 @@ __all__ = [
     "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
+    "ArrowDataset",
+    "ArrowFeature",
     "At",
     "CancelledError",
     "DataLossError",
