@@ -47,6 +47,11 @@ class Output:
         """The bytes of a row of a size of its own, as one object or several, how many bytes they are, and the shape."""
         name = self.feature.name
         array = checked(self.feature, value)
+        if type(array) is _row.Texts:
+            lengths = np.ascontiguousarray(array.lengths, np.uint32).view(np.uint8)
+            # An empty buffer cannot be cast.
+            pieces = [lengths, *(memoryview(piece).cast("B") for piece in array.pieces if memoryview(piece).nbytes)]
+            return pieces, sum(map(len, pieces)), array.shape
         if not self.feature.is_string:
             return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)] if array.size else [], array.nbytes, array.shape
         texts = []
