@@ -171,7 +171,7 @@ class Sources:
             are left out by their statistics, and of the others the rows that do not meet it. Null meets nothing.
           defaults: what stands for null, from columns to values: of lists for a null item, and a null list is empty; of structs a dict. A null of another
             column is an error of its row group.
-          decimals: "float64", the nearest; or "int64", the unscaled number.
+          decimals: "float64", the nearest where the unscaled number is at most 2^53, else within rounding; or "int64", the unscaled number.
           filesystem: of pyarrow or fsspec, which the paths are of.
           num_shards, shard_index: every num_shards-th row group of those that `filters` leaves, from number shard_index on.
           **options: version, timeout_ms (of a row group), workers, max_rows_per_worker and threads, as of Dataset.map.

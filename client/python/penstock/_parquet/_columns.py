@@ -83,18 +83,13 @@ class Numbers:
         if self.way == "integers":
             array = array.cast(pa.int32() if self.dtype.itemsize == 4 else pa.int64())
         elif self.way == "float64":
-            array = array.cast(pa.float64())
+            return _nearest(array)
         elif self.way == "unscaled":
-            return self._unscaled(array)
+            words, fits = _unscaled(array)
+            if not fits.all():
+                raise _row.BadData(f"column {self.path!r} holds {array[int(np.argmin(fits))]}, which has more digits than an int64: read decimals as float64")
+            return np.ascontiguousarray(words)
         return array.to_numpy(zero_copy_only=False)
-
-    def _unscaled(self, array):
-        """Of decimals of 128 bits, which are two numbers of 64 each, the lower one first."""
-        words = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
-        fits = words[:, 1] == words[:, 0] >> 63
-        if not fits.all():
-            raise _row.BadData(f"column {self.path!r} holds {array[int(np.argmin(fits))]}, which has more digits than an int64: read decimals as float64")
-        return np.ascontiguousarray(words[:, 0])
 
     @property
     def structure(self):
@@ -107,6 +102,26 @@ class Numbers:
     def unpacked(self, parts, decode):
         """A row's value of the tensors as they come behind unbatch; `parts`: an iterator over them."""
         return next(parts)
+
+
+def _unscaled(array):
+    """Of decimals: their lower 64 bits, and whether these are all that there is. Of 128 bits the lower half comes first."""
+    pa = _pa()
+    if array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    words = np.frombuffer(array.buffers()[1] or b"", np.int64)[2 * array.offset : 2 * (array.offset + len(array))].reshape(-1, 2)
+    return words[:, 0], words[:, 1] == words[:, 0] >> 63
+
+
+def _nearest(array):
+    """Decimals as float64: the nearest where number and power of ten are float64s, too, else as Arrow casts them."""
+    pa = _pa()
+    scale = array.type.scale
+    if array.type.bit_width <= 128 and 0 <= scale <= 22:
+        words, fits = _unscaled(array)
+        if fits.all() and (not len(words) or max(-int(words.min()), int(words.max())) <= 1 << 53):
+            return words / 10.0**scale
+    return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
 class Strings:
