@@ -241,6 +241,37 @@ class Sources:
         return _python_sources.from_generator(generator, output_types, output_shapes, args, output_signature, name, num_shards, options)
 
 
+    @staticmethod
+    def from_source(
+        source: Any,
+        output: Any = None,
+        *,
+        num_shards: Optional[int] = None,
+        block_records: int = 1024,
+        block_bytes: int = 256 << 10,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> Dataset:
+        """The records that a penstock.io.Source reads in a worker process (docs/howto/other-sources.md). Not in tf.data.
+
+        A resume goes on at a position that stood beside a record, and is exact; of a source that does not seek it goes through the records again.
+
+        Args:
+          source: is pickled at once. What can be asked for any of its elements by a number is better given to from_python: it has a length, and global_shuffle.
+          output: a nest of penstock.TensorSpec of what records are. By default they are byte strings.
+          num_shards: as many processes, each of which reads source.shard(num_shards, index); their blocks come in turns.
+          block_records, block_bytes: records go to the daemon in blocks of at most so many, and of about so many bytes: a resume reads some 64 blocks again at most.
+            1 record for a source that is slow, and whose records are to come at once. Those of variable size that are no byte strings always go one by one.
+          **options: version, timeout_ms (of a block), threads, seed and seeds, as of Dataset.map.
+
+        Raises:
+          TypeError: it is no Source, or cannot be pickled.
+        """
+        from penstock._dataset import _source_processes
+
+        return _source_processes.from_source(source, output, num_shards, block_records, block_bytes, name, options)
+
+
 def _from_arrays(op, tensors, name):
     from penstock._spec import _arrays
 
