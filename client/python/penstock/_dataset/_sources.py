@@ -260,8 +260,8 @@ class Sources:
           source: is pickled at once. What can be asked for any of its elements by a number is better given to from_python: it has a length, and global_shuffle.
           output: a nest of penstock.TensorSpec of what records are. By default they are byte strings.
           num_shards: as many processes, each of which reads source.shard(num_shards, index); their blocks come in turns.
-          block_records, block_bytes: records go to the daemon in blocks of at most so many, and of about so many bytes: a resume reads some 64 blocks again at most.
-            1 record for a source that is slow, and whose records are to come at once. Those of variable size that are no byte strings always go one by one.
+          block_records, block_bytes: records go to the daemon in blocks of at most so many, and of about so many bytes. A resume reads again what was read ahead:
+            at most 2,048 blocks, and about 256 MiB. Records of variable size that are no byte strings always go one by one.
           **options: version, timeout_ms (of a block), threads, seed and seeds, as of Dataset.map.
 
         Raises:
