@@ -113,7 +113,7 @@ class Texts:
 
     @property
     def nbytes(self):
-        return self.lengths.nbytes + sum(memoryview(piece).nbytes for piece in self.pieces)
+        return self.lengths.nbytes + int(self.lengths.sum(dtype="int64"))
 
     def copy(self):
         """The same, which whoever has made these pieces may not change any more."""

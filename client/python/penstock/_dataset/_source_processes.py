@@ -17,6 +17,11 @@ from penstock._row import At, Texts
 from penstock._source import Source
 
 
+# Strings that are shorter on average.
+_JOINED_BYTES = 1024
+_NOTHING = object()
+
+
 class _Blocks:
     """In a worker: the iterable of a source's blocks."""
 
@@ -31,51 +36,49 @@ class _Blocks:
         return self.blocks(source, source.read(position))
 
     def blocks(self, source, items):
-        if source.gives_rows or self.most_records == 1:
-            for item in items:
-                record, position = self.pair(source, item)
-                yield record if position is None else At(record, position)
-            return
-        items = iter(items)
-        records, size, last, has_positions = [], 0, None, False
-        while True:
-            try:
-                item = next(items)
-            except StopIteration:
-                break
-            except BaseException:
-                # What was read before is there, whatever comes of the rest.
-                if records:
-                    yield self.block(records, last)
-                raise
-            record, position = self.pair(source, item)
-            size += len(record) if self.structure is None and isinstance(record, (bytes, str)) else 64
-            records.append(record)
-            last = position
-            has_positions = has_positions or position is not None
-            if (len(records) >= self.most_records or size >= self.most_bytes) and (position is not None or not has_positions):
-                yield self.block(records, last)
-                records, size = [], 0
-        if records:
-            yield self.block(records, last)
-
-    def pair(self, source, item):
         if not source.seeks:
-            return item, None
-        if not isinstance(item, tuple) or len(item) != 2:
-            raise TypeError(f"{self.__qualname__}.read() yields pairs of a record and the position behind it, not a {type(item).__name__}; seeks = False: records alone")
-        return item
-
-    def block(self, records, position):
-        if self.structure is None and self.specs[0].dtype is string:
-            made = self.texts(records)
-        else:
-            made = self.columns(records)
-        return made if position is None else At(made, position)
+            items = ((record, None) for record in items)
+        is_text = self.structure is None and self.specs[0].dtype is string
+        make = self.texts if is_text else self.columns
+        most_records, most_bytes = self.most_records, self.most_bytes
+        records, size, position, has_positions = [], 0, None, False
+        item = _NOTHING
+        try:
+            for item in items:
+                record, position = item
+                item = _NOTHING
+                if source.gives_rows or most_records == 1:
+                    yield record if position is None else At(record, position)
+                    continue
+                records.append(record)
+                size += len(record) if is_text else 64
+                if position is not None:
+                    has_positions = True
+                if (size >= most_bytes or len(records) >= most_records) and (position is not None or not has_positions):
+                    full, records, size = records, [], 0
+                    yield _at(make(full), position)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            if item is not _NOTHING and isinstance(error, (TypeError, ValueError)):
+                raise TypeError(
+                    f"{self.__qualname__}.read() yields pairs of a record and the position behind it, not a {type(item).__name__}; seeks = False: records alone"
+                ) from None
+            if records and is_text:
+                self.texts(records)  # says what is wrong with one
+            # What was read before is there, whatever comes of the rest.
+            if records:
+                yield _at(make(records), position)
+            raise
+        if records:
+            yield _at(make(records), position)
 
     def texts(self, records):
         try:
-            return Texts(np.fromiter(map(len, records), np.uint32, len(records)), records) if set(map(type, records)) == {bytes} else _encoded(records)
+            pieces = records if set(map(type, records)) == {bytes} else list(map(_encoded, records))
+            lengths = np.fromiter(map(len, pieces), np.uint32, len(pieces))
+            # Short ones are joined faster than they are written one by one.
+            return Texts(lengths, pieces if lengths.sum(dtype=np.int64) > _JOINED_BYTES * len(pieces) else [b"".join(pieces)])
         except TypeError:
             wrong = next(type(record).__name__ for record in records if not isinstance(record, (bytes, bytearray, memoryview, str)))
             raise TypeError(f"{self.__qualname__}.read() yields bytes, not a {wrong}; from_source(output=…) says what else records are") from None
@@ -102,9 +105,12 @@ class _BlocksAgain(_Blocks):
         return self.blocks(source, source.read(None))
 
 
-def _encoded(records):
-    pieces = [record.encode() if isinstance(record, str) else bytes(memoryview(record)) for record in records]
-    return Texts(np.fromiter(map(len, pieces), np.uint32, len(pieces)), pieces)
+def _encoded(record):
+    return record.encode() if isinstance(record, str) else bytes(memoryview(record))
+
+
+def _at(element, position):
+    return element if position is None else At(element, position)
 
 
 def from_source(source, output, num_shards, block_records, block_bytes, name, options):

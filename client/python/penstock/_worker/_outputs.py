@@ -49,9 +49,8 @@ class Output:
         array = checked(self.feature, value)
         if type(array) is _row.Texts:
             lengths = np.ascontiguousarray(array.lengths, np.uint32).view(np.uint8)
-            # An empty buffer cannot be cast.
-            pieces = [lengths, *(memoryview(piece).cast("B") for piece in array.pieces if memoryview(piece).nbytes)]
-            return pieces, sum(map(len, pieces)), array.shape
+            pieces = [piece if type(piece) is bytes else _bytes_of(piece) for piece in array.pieces]
+            return [lengths, *pieces], len(lengths) + sum(map(len, pieces)), array.shape
         if not self.feature.is_string:
             return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)] if array.size else [], array.nbytes, array.shape
         texts = []
@@ -67,6 +66,12 @@ class Output:
         if max(lengths, default=0) > MAX_ROW_BYTES:
             raise Refused(f"a string of {max(lengths)} bytes for {name!r}, more than a row may have: {MAX_ROW_BYTES}")
         return [np.array(lengths, np.uint32).tobytes(), *texts], 4 * len(texts) + sum(lengths), array.shape
+
+
+def _bytes_of(piece):
+    view = memoryview(piece)
+    # An empty one cannot be cast.
+    return view.cast("B") if view.nbytes else b""
 
 
 class Rows:
