@@ -237,6 +237,11 @@ inline constexpr const char* kContractPipelines[] = {
     "$RANGE | map { out: 'a = value + [0, 100, 200]' out: 'b = -value - [[0, 1], [2, 3], [4, 5]]' "
     "} | "
     "unbatch {} | batch { batch_size: 5 }",
+    "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch { block_size: 1 } | batch { "
+    "batch_size: 7 }",
+    "$RANGE | map { out: 'a = arange(value) * value' } | unbatch { block_size: 3 } | shuffle { "
+    "buffer_size: 50 seed: 4 } | take { count: 900 } | repeat { count: 2 } | batch { batch_size: "
+    "64 }",
     "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch {} | filter { predicate: 'a % 2 "
     "== "
     "0' } | shuffle { buffer_size: 9 seed: 4 } | repeat { count: 2 } | batch { batch_size: 5 }",
