@@ -78,10 +78,13 @@ void DefineControl(nb::module_& m) {
       nb::arg("spec") = "", nb::arg("cursor") = nb::bytes("", 0), nb::arg("temporary") = false,
       nb::arg("answer_seconds") = nb::none(), nb::arg("hosts") = 0, nb::arg("host") = 0,
       nb::arg("fewest_hosts") = 0,
-      "Asks the daemon for one of CREATE, VALIDATE, COUNT, DELETE, SKIPPED, STATS and REDIVIDE: its answer, "
+      "Asks the daemon for one of CREATE, VALIDATE, COUNT, DELETE, SKIPPED, STATS and REDIVIDE: "
+      "its answer, "
       "which is JSON, and the descriptor of the connection that a temporary pipeline lives as long "
-      "as (-1: none). Of CREATE, VALIDATE and REDIVIDE: as host number `host` of `hosts`; 0: of all rows. `fewest_hosts` of CREATE: "
-      "the ring has room for the rows of one of as few. `spec` of REDIVIDE: the first step, in decimals. "
+      "as (-1: none). Of CREATE, VALIDATE and REDIVIDE: as host number `host` of `hosts`; 0: of "
+      "all rows. `fewest_hosts` of CREATE: "
+      "the ring has room for the rows of one of as few. `spec` of REDIVIDE: the first step, in "
+      "decimals. "
       "UnavailableError when it gives no sign of life in answer_seconds.");
 }
 

@@ -138,13 +138,12 @@ absl::Status CheckSameElement(const Plan& first, const Plan& to) {
     if (fits && a.batched && !expected.empty() && expected[0] >= 0) {
       if (found[0] > expected[0]) {
         if (!first.world().is_alone() || !to.world().is_alone()) {
-          return refuse(absl::StrCat("of a batch of ", to.batch_rows(), " rows host ",
-                                     to.world().host, " of ", to.world().hosts, " may have ",
-                                     found[0], ", and a slot of its ring has room for ",
-                                     expected[0], ", of batches of ", first.batch_rows(), " by ",
-                                     first.world().hosts,
-                                     " hosts (--fewest-hosts of the creation); create another "
-                                     "pipeline from its cursor, on all hosts from the same one"));
+          return refuse(absl::StrCat(
+              "of a batch of ", to.batch_rows(), " rows host ", to.world().host, " of ",
+              to.world().hosts, " may have ", found[0], ", and a slot of its ring has room for ",
+              expected[0], ", of batches of ", first.batch_rows(), " by ", first.world().hosts,
+              " hosts (--fewest-hosts of the creation); create another "
+              "pipeline from its cursor, on all hosts from the same one"));
         }
         return refuse(absl::StrCat("a batch_size larger than that of the beginning, ", expected[0],
                                    ", does not fit the ring, found ", found[0]));

@@ -19,8 +19,7 @@ namespace {
 void FindSections(const WorkNode& node, std::vector<int>* stages) {
   if (node.kind == WorkNode::Kind::kLoad && !node.inputs.empty()) {
     const int stage = node.stages.back();
-    if (std::find(stages->begin(), stages->end(), stage) == stages->end())
-      stages->push_back(stage);
+    if (std::find(stages->begin(), stages->end(), stage) == stages->end()) stages->push_back(stage);
     return;
   }
   for (const std::unique_ptr<WorkNode>& input : node.inputs) FindSections(*input, stages);
@@ -72,9 +71,8 @@ std::string PlanImpl::ExplainWorld() const {
   const int64_t rows =
       program_.batched() ? program_.batch_rows() : BatchSizeOfElements(spec()).value_or(0);
   const RowSpan own = world.RowsOf(static_cast<uint32_t>(rows));
-  std::string text =
-      absl::StrCat("world: host ", world.host, " of ", world.hosts, ", rows ", own.first, " to ",
-                   own.first + own.count - 1, " of ", rows, "\n");
+  std::string text = absl::StrCat("world: host ", world.host, " of ", world.hosts, ", rows ",
+                                  own.first, " to ", own.first + own.count - 1, " of ", rows, "\n");
   if (program_.computes_all_rows()) {
     absl::StrAppend(&text,
                     "note: world: rows of a batch are as large as the largest of all hosts': each "
@@ -82,15 +80,16 @@ std::string PlanImpl::ExplainWorld() const {
   }
   std::vector<int> sections;
   FindSections(work(), &sections);
-  const std::string up_to = sections.empty() ? "the last stage that decides"
-                                             : NamesOf(sections, stage_names());
+  const std::string up_to =
+      sections.empty() ? "the last stage that decides" : NamesOf(sections, stage_names());
   if (DecidedByValues(order()) || WorstClass(order()) == CursorClass::kReplayData) {
     absl::StrAppend(&text,
                     "note: world: values decide the order: each host computes all elements up to ",
                     up_to, "\n");
   } else if (!sections.empty() && program_.batched()) {
-    absl::StrAppend(&text, "note: world: stages take or keep whole elements: each host computes "
-                           "all of them up to ",
+    absl::StrAppend(&text,
+                    "note: world: stages take or keep whole elements: each host computes "
+                    "all of them up to ",
                     up_to, "\n");
   }
   if (!program_.batched())

@@ -140,8 +140,8 @@ absl::Status ReadStep(const Request& request, RequestedChange* requested) {
   if (!request.has_step()) return absl::OkStatus();
   requested->step = request.step();
   if (request.step() <= kMaxChangeStep) return absl::OkStatus();
-  return WithField(absl::InvalidArgumentError(absl::StrCat("step: expected at most ", kMaxChangeStep,
-                                                           ", found ", request.step())),
+  return WithField(absl::InvalidArgumentError(absl::StrCat(
+                       "step: expected at most ", kMaxChangeStep, ", found ", request.step())),
                    "step");
 }
 
@@ -165,10 +165,9 @@ absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipeli
   requested.withdraw = request.withdraw();
   absl::Status status = WithField(CheckFields(request.spec()), "spec");
   if (status.ok()) {
-    status =
-        requested.withdraw     ? CheckWithdraws(request)
-        : request.has_world() ? ReadWorld(request, &requested.change)
-                              : ReadMask(request, now, &requested.change);
+    status = requested.withdraw    ? CheckWithdraws(request)
+             : request.has_world() ? ReadWorld(request, &requested.change)
+                                   : ReadMask(request, now, &requested.change);
   }
   if (status.ok()) status = ReadStep(request, &requested);
   if (!status.ok()) return status;

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
+#include "server/engine/plan/plan_change.h"
 #include "server/service/state/world_message.h"
 #include "server/service/stream/read_deadline.h"
 #include "server/service/stream/ring_sink.h"

@@ -105,7 +105,8 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  keeper_.Look([&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
+  keeper_.Look(
+      [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
     result.set_resting(true);

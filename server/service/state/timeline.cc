@@ -133,8 +133,8 @@ absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
     status = ReplaceStages(change.stage(), &spec);
   }
   if (!status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(
-      spec, files, change.has_world() ? WorldIn(change) : last().plan->world());
+  absl::StatusOr<std::shared_ptr<const Plan>> plan =
+      MakePlan(spec, files, change.has_world() ? WorldIn(change) : last().plan->world());
   if (!plan.ok()) return plan.status();
   if (IsOfTheBeginning(change) || change.has_world()) {
     status = CheckSameElement(*layout_, **plan);
@@ -441,9 +441,10 @@ absl::StatusOr<Position> Timeline::ReadSeek(const std::string& cursor) const {
 
 std::optional<v1::Change> Timeline::FindWorld(const v1::World& world, uint64_t step) const {
   for (auto change = history_.rbegin(); change != history_.rend(); ++change) {
-    if (change->has_world() && !IsWithdrawn(*change) && change->step() == step &&
-        change->world().hosts() == world.hosts() && change->world().host() == world.host())
-      return *change;
+    if (IsWithdrawn(*change) || !change->has_world()) continue;
+    const bool is_same = change->step() == step && change->world().hosts() == world.hosts() &&
+                         change->world().host() == world.host();
+    return is_same ? std::optional(*change) : std::nullopt;
   }
   return std::nullopt;
 }

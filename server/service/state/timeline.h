@@ -122,7 +122,7 @@ class Timeline {
   // front of it had other elements.
   absl::StatusOr<ResumePoint> Read(const std::string& cursor,
                                    ChangedWork changed_work = ChangedWork::kRefuse) const;
-  // The change of hosts at that step, if the history has it: who asks again is told of it.
+  // The last change of hosts, if it is that one: who asks for it again is told so.
   std::optional<v1::Change> FindWorld(const v1::World& world, uint64_t step) const;
   // Those that make the steps from `step` on; the first has begun already if its first step is lower.
   std::vector<Phase> From(uint64_t step) const;
