@@ -20,6 +20,8 @@
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench text [--quick] [--cases A,B]
 #: text for language models: JSON lines beside simdjson's bare loop, and packing
+#: ./dev bench hosts [--quick] [--cases A,B]
+#: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -110,6 +112,14 @@ bench_text() {
   deps >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
+}
+
+bench_hosts() {
+  deps >&2
+  build release >&2
+  local photographs
+  photographs=$(photos)
+  with_python .venv/bin/python bench/hosts/run.py --photos "$photographs" "$@"
 }
 
 bench_control() {
