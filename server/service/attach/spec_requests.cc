@@ -345,8 +345,8 @@ absl::StatusOr<std::string> SpecRequests::Redivide(const Request& request,
   uint64_t step = 0;
   if (!absl::SimpleAtoi(text, &step) || step > kMaxChangeStep) {
     return absl::InvalidArgumentError(absl::StrCat("step: expected a number of at most ",
-                                                   kMaxChangeStep, ", found "",
-                                                   text.substr(0, 32), """));
+                                                   kMaxChangeStep, ", found \"", text.substr(0, 32),
+                                                   "\""));
   }
   RequestedChange requested;
   requested.step = step;
