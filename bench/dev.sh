@@ -21,6 +21,8 @@
 #: ./dev bench text [--quick] [--cases A,B]
 #: text for language models: tokenising beside tiktoken and tokenizers, JSON lines beside simdjson's bare loop, packing beside Grain's, resuming, and
 #: all of it from files to sequences
+#: ./dev bench hosts [--quick] [--cases A,B]
+#: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -112,6 +114,14 @@ bench_text() {
   [ -n "${PENSTOCK_BENCH_TEXT_PYTHON-}" ] || make_venv build/text-venv tokenizers==0.23.3 tiktoken==0.14.0 numpy grain >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
+}
+
+bench_hosts() {
+  deps >&2
+  build release >&2
+  local photographs
+  photographs=$(photos)
+  with_python .venv/bin/python bench/hosts/run.py --photos "$photographs" "$@"
 }
 
 bench_control() {

@@ -173,6 +173,7 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   request.operation = static_cast<uint32_t>(asked.operation);
   request.world_hosts = asked.world_hosts;
   request.world_host = asked.world_host;
+  request.fewest_hosts = asked.fewest_hosts;
   if (asked.temporary) request.flags = penstock::ring::kRequestTemporary;
   Descriptor file(memfd_create("penstock-request", MFD_CLOEXEC));
   bool written = static_cast<bool>(file);

@@ -97,7 +97,8 @@ RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
   const int count = static_cast<int>(rows.rows);
   status = past_caches ? node.op->RunPastCaches(count, in, out, arena_)
                        : node.op->Run(count, in, out, arena_);
-  if (status.ok()) clock_->Count(failed_stage_, rows.rows);
+  // What is no stage's own (own_rows.h) has no parts: its elements are counted already.
+  if (status.ok() && !node.parts.empty()) clock_->Count(failed_stage_, rows.rows);
   return status;
 }
 

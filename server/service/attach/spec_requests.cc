@@ -11,7 +11,9 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/new_thread.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
@@ -290,6 +292,7 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   if (parsed.operation == ring::Operation::kStats) return Stats(request);
   absl::StatusOr<Parts> parts = ReadParts(request.file.get(), parsed.part_bytes);
   if (!parts.ok()) return parts.status();
+  if (parsed.operation == ring::Operation::kRedivide) return Redivide(request, parts->text);
   v1::SpecSource source;
   source.mutable_text()->set_text(std::move(parts->text));
   source.mutable_text()->set_file_name(std::move(parts->file_name));
@@ -332,11 +335,38 @@ absl::StatusOr<std::string> SpecRequests::Stats(const Request& request) const {
   return ToJson(stats_(**pipeline, VisibleTo(request)));
 }
 
+absl::StatusOr<std::string> SpecRequests::Redivide(const Request& request,
+                                                   const std::string& text) const {
+  const ring::ParsedRequest& parsed = request.parsed;
+  absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, parsed.pipeline);
+  if (!status.ok()) return status;
+  const auto pipeline = table_.Find(parsed.pipeline, VisibleTo(request));
+  if (!pipeline.ok()) return pipeline.status();
+  uint64_t step = 0;
+  if (!absl::SimpleAtoi(text, &step) || step > kMaxChangeStep) {
+    return absl::InvalidArgumentError(absl::StrCat("step: expected a number of at most ",
+                                                   kMaxChangeStep, ", found \"", text.substr(0, 32),
+                                                   "\""));
+  }
+  RequestedChange requested;
+  requested.step = step;
+  requested.change.set_time_unix_ms(absl::ToUnixMillis(absl::Now()));
+  requested.change.mutable_world()->set_hosts(parsed.world_hosts);
+  requested.change.mutable_world()->set_host(parsed.world_host);
+  v1::UpdatePipelineResponse response;
+  absl::StatusOr<v1::Change> change = (*pipeline)->Update(requested, response.mutable_notice());
+  if (!change.ok()) return change.status();
+  *response.mutable_change() = *std::move(change);
+  response.set_etag((*pipeline)->etag());
+  return ToJson(response);
+}
+
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,
                                                  const std::string& cursor) {
   PipelineOptions options;
   options.cursor = cursor;
   options.world = WorldOf(request.parsed);
+  options.fewest_hosts = request.parsed.fewest_hosts;
   options.owner = {"", request.visitor.who.uid, request.visitor.pid};
   options.unwanted = WhileConnected(request.visitor.socket.get());
   const auto pipeline = table_.Create(

@@ -169,6 +169,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
   options.world = WorldIn(*request);
+  options.fewest_hosts = FewestHostsIn(*request);
   options.owner = {"", creator->uid, creator->pid};
   options.unwanted = WhileCalled(context, kPlanTime, "the creation");
   if (options.request_id.size() > kMaxRequestIdBytes) {

@@ -119,16 +119,29 @@ absl::Status CheckWithdraws(const v1::UpdatePipelineRequest& request) {
       "withdraw");
 }
 
-// No stream gets so far, and a change that waits there would hold up all others.
-constexpr uint64_t kMaxStep = uint64_t{1} << 62;
+absl::Status ReadWorld(const v1::UpdatePipelineRequest& request, v1::Change* change) {
+  v1::UpdatePipelineRequest only;
+  only.set_name(request.name());
+  only.set_etag(request.etag());
+  if (request.has_step()) only.set_step(request.step());
+  *only.mutable_world() = request.world();
+  if (!google::protobuf::util::MessageDifferencer::Equals(only, request)) {
+    return WithField(absl::InvalidArgumentError(
+                         "world: nothing but the name, the step and the etag goes with it"),
+                     "world");
+  }
+  change->mutable_world()->set_hosts(request.world().hosts());
+  change->mutable_world()->set_host(request.world().host());
+  return absl::OkStatus();
+}
 
 template <typename Request>
 absl::Status ReadStep(const Request& request, RequestedChange* requested) {
   if (!request.has_step()) return absl::OkStatus();
   requested->step = request.step();
-  if (request.step() <= kMaxStep) return absl::OkStatus();
-  return WithField(absl::InvalidArgumentError(absl::StrCat("step: expected at most ", kMaxStep,
-                                                           ", found ", request.step())),
+  if (request.step() <= kMaxChangeStep) return absl::OkStatus();
+  return WithField(absl::InvalidArgumentError(absl::StrCat(
+                       "step: expected at most ", kMaxChangeStep, ", found ", request.step())),
                    "step");
 }
 
@@ -152,8 +165,9 @@ absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipeli
   requested.withdraw = request.withdraw();
   absl::Status status = WithField(CheckFields(request.spec()), "spec");
   if (status.ok()) {
-    status =
-        requested.withdraw ? CheckWithdraws(request) : ReadMask(request, now, &requested.change);
+    status = requested.withdraw    ? CheckWithdraws(request)
+             : request.has_world() ? ReadWorld(request, &requested.change)
+                                   : ReadMask(request, now, &requested.change);
   }
   if (status.ok()) status = ReadStep(request, &requested);
   if (!status.ok()) return status;

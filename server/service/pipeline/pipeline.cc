@@ -19,12 +19,12 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked =
-      CheckPipeline(spec, options.defaults, files, options.world);
+      CheckPipeline(spec, options.defaults, files, options.world, options.fewest_hosts);
   if (!checked.ok()) return checked.status();
   std::shared_ptr<void> indices = checked->plan->KeepIndices();
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
-  Timeline timeline(checked->plan, *std::move(fingerprint));
+  Timeline timeline(checked->plan, *std::move(fingerprint), checked->layout);
   for (size_t i = 0; i < options.state.history.size(); ++i) {
     const v1::Change& change = options.state.history[i];
     absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files);

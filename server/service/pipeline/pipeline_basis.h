@@ -49,6 +49,8 @@ struct PipelineOptions {
   ChangedWork changed_work = ChangedWork::kRefuse;
   // For which of how many hosts it makes the rows of each batch.
   World world = {};
+  // As of CheckPipeline().
+  uint32_t fewest_hosts = 0;
   v1::WorkerDefaults defaults;
   // How far it has been handed out; null: nobody wants to know when the daemon has ended.
   std::shared_ptr<HighWater> high_water = nullptr;

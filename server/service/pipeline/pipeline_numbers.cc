@@ -34,7 +34,7 @@ PipelineNumbers::PipelineNumbers(const PipelineBasis& basis, const std::vector<v
 // A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
 // spare.
 uint64_t PipelineNumbers::SlotCost() const {
-  const uint64_t bytes = checked_.plan->slot_bytes();
+  const uint64_t bytes = checked_.layout->slot_bytes();
   const uint64_t page_bytes = checked_.plan->variable_grows() ? ring::kHugePageBytes : 0;
   return bytes + bytes / 64 + (uint64_t{64} << 10) + page_bytes;
 }

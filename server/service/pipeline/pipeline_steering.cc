@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kMostLogged = 2000;
 
 bool ChangesBytes(const v1::Change& change) {
-  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
+  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor() ||
+         change.has_world();
 }
 
 const char* Verb(ring::SlowPolicy slow) {
@@ -63,6 +64,11 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   }
   if (absl::Status status = CheckWorld(requested); !status.ok()) return status;
   if (requested.withdraw) return Withdraw(requested, std::move(timeline));
+  // The processes of a host ask for it one after the other.
+  if (requested.change.has_world()) {
+    if (const auto made = timeline.FindWorld(requested.change.world(), *requested.step))
+      return *made;
+  }
   v1::Change change = requested.change;
   absl::Status status = numbers_.Check(change);
   if (!status.ok()) return status;
@@ -126,8 +132,17 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
 }
 
 absl::Status PipelineSteering::CheckWorld(const RequestedChange& requested) const {
-  const World world = checked_.plan->world();
-  if (world.is_alone()) return absl::OkStatus();
+  if (requested.change.has_world() && !requested.step) {
+    return absl::InvalidArgumentError(
+        "world: other hosts divide the batches from one step on, the same on all of them; name it "
+        "(--at-step N)");
+  }
+  const Timeline timeline = keeper_.timeline();
+  const World world = timeline.last().plan->world();
+  // It was, is or will be one of several.
+  const bool divides = std::any_of(timeline.history().begin(), timeline.history().end(),
+                                   [](const v1::Change& change) { return change.has_world(); });
+  if (world.is_alone() && checked_.plan->world().is_alone() && !divides) return absl::OkStatus();
   const std::string hosts =
       absl::StrCat("this pipeline is that of host ", world.host, " of ", world.hosts, ": ");
   if (requested.withdraw) {

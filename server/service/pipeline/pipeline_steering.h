@@ -23,6 +23,9 @@
 
 namespace penstock {
 
+// The last step that a change may name: no stream gets so far, and one that waits beyond would hold up all others.
+inline constexpr uint64_t kMaxChangeStep = uint64_t{1} << 62;
+
 // What UpdatePipelineRequest and SeekPipelineRequest ask for.
 struct RequestedChange {
   v1::Change change;             // its step is ignored

@@ -124,6 +124,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::st
   options.cursor = entry->cursor;
   options.changed_work = entry->changed_work;
   options.world = entry->world;
+  options.fewest_hosts = entry->fewest_hosts;
   options.defaults = defaults();
   options.returns = true;
   options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups,
@@ -202,6 +203,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     options.high_water = HighWater::Create(std::move(high_water));
     options.state_path = journal_->PathOf(spec.name());
     options.write_state = [this, name = spec.name(), cursor = options.cursor, world = options.world,
+                           fewest_hosts = options.fewest_hosts,
                            changed_work =
                                options.changed_work](const KeptState& state) -> absl::Status {
       // With the seeds that were drawn.
@@ -209,7 +211,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
                             state.slow_policies, state.complete_groups,
-                            state.meanings.value_or(std::vector<v1::Meanings>()), world});
+                            state.meanings.value_or(std::vector<v1::Meanings>()), world,
+                            fewest_hosts});
     };
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
@@ -223,7 +226,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                               options.state.history, /*paused=*/false, /*slow_policies=*/{},
                               (*pipeline)->complete_groups(), (*pipeline)->MeaningsOfPhases(),
-                              options.world});
+                              options.world, options.fewest_hosts});
     }
     if (!status.ok()) {
       pipeline = status;
@@ -300,7 +303,7 @@ absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spe
   if (!checked.ok()) return checked;
   // Create() would meet the same limit when it makes the ring.
   uint64_t ring_bytes = 0;
-  const uint64_t slot_bytes = checked->plan->slot_bytes();
+  const uint64_t slot_bytes = checked->layout->slot_bytes();
   if (__builtin_mul_overflow(checked->slots, slot_bytes, &ring_bytes)) ring_bytes = UINT64_MAX;
   const ring::Status memory = ring::CheckMemory(
       absl::StrCat("a ring of ", checked->slots, " slots of ", ring::BytesToString(slot_bytes)),

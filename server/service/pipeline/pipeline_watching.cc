@@ -82,6 +82,8 @@ v1::Pipeline PipelineWatching::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
   keeper_.Look([&](const Timeline& timeline) {
     *result.mutable_spec()->mutable_stage() = timeline.known().plan->spec().stage();
+    result.clear_world();
+    SetWorld(timeline.known().plan->world(), &result);
     numbers_.Describe(result.mutable_spec());
     for (const v1::Change& change : timeline.history()) *result.add_history() = change;
     result.set_etag(timeline.Etag());
@@ -103,7 +105,8 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  SetWorld(checked_.plan->world(), &result);
+  keeper_.Look(
+      [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
     result.set_resting(true);

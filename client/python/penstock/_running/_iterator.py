@@ -62,7 +62,7 @@ class DatasetIterator:
     Attributes that it lacks are those of the Loader (step, epoch, rows, socket, profile); asking for one starts it.
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None, fewest_hosts=0):
         self._dataset = dataset
         self._socket = socket
         self._name = name
@@ -72,6 +72,7 @@ class DatasetIterator:
         self._first_pass = first_pass
         self._number = number  # of the pass; the next one by default
         self._world = world  # whose host's rows it gives; None: all
+        self._fewest_hosts = fewest_hosts  # for the rows of one of how few its ring has room
         self._state = None
         self._spec = None
         self._loader = None
@@ -233,6 +234,18 @@ class DatasetIterator:
         given = loader.step if loader is not None and loader.cursor else (self._state or {}).get("step", -1)
         return given + 1
 
+    def _divide_anew(self, world, step):
+        """Has the pipeline that runs now make the rows of another host from a step on, as the daemon writes down; what identifies that pipeline, or None where it
+        cannot: it does not run, is at that step already, or has no room for as many rows."""
+        with self._starting, self._undivided:
+            if self._loader is None:
+                return None
+            try:
+                _control.redivide(self._loader.socket, self._loader.pipeline, step, world)
+            except (_errors.FailedPreconditionError, _errors.UnavailableError, _errors.UnimplementedError, _errors.NotFoundError):
+                return None
+            return self._loader
+
     def _change_world(self, world):
         """Goes on behind the element taken last as another host, or one of another number of hosts."""
         with self._starting, self._undivided:
@@ -274,7 +287,7 @@ class DatasetIterator:
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world)
+            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world, self._fewest_hosts)
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)
