@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/file_error.h"
+#include "io/record/record_access.h"
 #include "io/record/tfrecord_frame.h"
 
 namespace penstock {
@@ -21,6 +22,13 @@ struct Wanted {
   uint64_t end = 0;
 };
 
+// What of a record lies in its file around its data.
+uint64_t AroundBytes(const FileEntry& entry) {
+  if (entry.indexed == nullptr || entry.indexed->access() == nullptr) return kFrameBytes;
+  const RecordShape& shape = entry.indexed->access()->shape();
+  return uint64_t{shape.header_bytes} + shape.footer_bytes;
+}
+
 std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest& manifest) {
   std::vector<Wanted> wanted;
   for (const RecordRef& record : records) {
@@ -30,7 +38,7 @@ std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest
     if (entry.is_one_element) {
       wanted.push_back({record.file, 0, entry.size_bytes});
     } else if (record.length > 0 && record.offset < entry.size_bytes) {
-      const uint64_t end = record.offset + kFrameBytes + record.length;
+      const uint64_t end = record.offset + AroundBytes(entry) + record.length;
       wanted.push_back({record.file, record.offset, std::min(end, entry.size_bytes)});
     }
   }
