@@ -121,6 +121,10 @@ struct DiskCache::File {
   ~File() {
     if (fd >= 0) close(fd);
   }
+  void Touch(int64_t now_s) const {
+    const timespec times[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(now_s), 0}};
+    futimens(fd, times);
+  }
   std::vector<uint32_t> Sums(uint64_t offset, uint64_t bytes) const {
     std::vector<uint32_t> sums(Pages(bytes));
     const uint64_t at = sums_at + offset / kPage * sizeof(uint32_t);
@@ -175,10 +179,8 @@ std::unique_ptr<DiskCache::File> DiskCache::OpenFile(const std::string& name, ui
   file->sums_at = SumsAt(name);
   file->bytes_at = BytesAt(name, size);
   struct stat status;
-  if (fstat(file->fd, &status) == 0 && clock_() - status.st_mtim.tv_sec >= kUsedS) {
-    const timespec times[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(clock_()), 0}};
-    futimens(file->fd, times);
-  }
+  if (fstat(file->fd, &status) == 0 && clock_() - status.st_mtim.tv_sec >= kUsedS)
+    file->Touch(clock_());
   return file;
 }
 
@@ -237,6 +239,7 @@ void DiskCache::Write(const std::string& name, uint64_t size, uint64_t offset,
                 file->sums_at + offset / kPage * sizeof(uint32_t))) {
     return;
   }
+  file->Touch(clock_());
   bytes_.fetch_add(missing * kPage, std::memory_order_relaxed);
   written_.fetch_add(missing * kPage, std::memory_order_relaxed);
 }

@@ -15,8 +15,11 @@ namespace {
 constexpr int64_t kLeastCacheBytes = int64_t{64} << 20;
 
 absl::Status Wrong(const std::string& field, absl::string_view expected, const std::string& found) {
+  // A password may stand in front of "@", and no scheme tells where it begins.
+  const bool is_shown = absl::StrContains(found, "://") || !absl::StrContains(found, '@');
+  const std::string shown = is_shown ? ShownUrl(found) : "another text";
   return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, ", found ",
-                                                 found.empty() ? "nothing" : ShownUrl(found)));
+                                                 found.empty() ? "nothing" : shown));
 }
 
 bool HasScheme(const std::string& text, std::initializer_list<const char*> schemes) {
