@@ -20,6 +20,8 @@
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench text [--quick] [--cases A,B]
 #: text for language models: JSON lines beside simdjson's bare loop, and packing
+#: ./dev bench remote [--quick] [--cases A,B]
+#: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -110,6 +112,12 @@ bench_text() {
   deps >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
+}
+
+bench_remote() {
+  deps >&2
+  build release >&2
+  with_python .venv/bin/python bench/remote/run.py "$@"
 }
 
 bench_control() {
