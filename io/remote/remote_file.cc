@@ -1,13 +1,19 @@
 #include "io/remote/remote_file.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
 
 // Who reads on after as much as this still reads from front to back: by headers, over records.
 constexpr uint64_t kStepBytes = 1 << 20;
+
+// How long nobody looks whether what is waited for is wanted still.
+constexpr std::chrono::milliseconds kLookTime(50);
 
 // A completion that is ended once, by what arrives or by who cancels.
 struct Ending {
@@ -109,7 +115,9 @@ absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> o
       bell->rung.notify_all();
     });
     std::unique_lock<std::mutex> lock(bell->mutex);
-    bell->rung.wait(lock, [&bell] { return bell->has_rung; });
+    // A stop waits for no server.
+    while (!bell->rung.wait_for(lock, kLookTime, [&bell] { return bell->has_rung; }))
+      if (IsStopped()) return Ending::Cancelled();
   }
 }
 
