@@ -153,6 +153,33 @@ def test_fault_29_a_pipeline_whose_server_hangs_says_so_and_is_deleted(server, s
     assert daemon.stop() == 0
 
 
+def test_what_single_records_need_is_asked_for_many_steps_ahead(server, serve, tmp_path):
+    for i in range(2000):
+        server.objects[f"/bucket/small/{i:04}"] = bytes([i % 256]) * 20_000
+    daemon, command = serve(f'allow: "s3://" place {{ prefix: "s3://" endpoint: "{server.url}" }} memory_bytes: 16777216')
+    files = tmp_path / "files.textproto"
+    files.write_text('name: "p"\nstage { files { files: "s3://bucket/small/*" } }\nstage { batch { batch_size: 8 } }\n')
+    made = command("create", files)
+    assert made.code == 0, made
+
+    def asked():
+        remote = json.loads(command("stats", "p", "--json").out)["remote"]
+        return remote.get("under_way", 0) + remote.get("queued", 0)
+
+    with penstock.attach("p", socket=daemon.socket) as batches:
+        taken = iter(batches)
+        next(taken)
+        server.hang()
+        # All that has come already; the ring has three slots of eight.
+        while asked() < 100:
+            next(taken)
+        server.go_on()
+        last = None
+        for last in taken:
+            pass
+    assert bytes(last["bytes"][7]) == bytes([1999 % 256]) * 20_000
+
+
 def test_fault_29_no_secret_is_in_any_message_log_page_or_file_of_the_daemon(server, serve, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text(_SECRET + "\n")

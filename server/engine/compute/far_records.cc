@@ -116,6 +116,20 @@ bool FarRecords::AnyIn(const FileTable& files) {
                      [](const FileEntry& entry) { return IsAddress(entry.path); });
 }
 
+uint64_t FarRecords::Announce(absl::Span<const RecordRef> records, FileTable& files,
+                              std::vector<std::shared_ptr<RandomAccessFile>>* open) {
+  uint64_t bytes = 0;
+  for (const Wanted& one : WantedOf(records, files.manifest())) {
+    // Who cannot open it says so where it is read.
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(one.file);
+    if (!file.ok()) continue;
+    (*file)->WillNeed(one.offset, one.end - one.offset);
+    bytes += one.end - one.offset;
+    open->push_back(*std::move(file));
+  }
+  return bytes;
+}
+
 bool FarRecords::Begin(absl::Span<const RecordRef> records, FileTable& files, AwayTasks& away,
                        AwayTask* task, int stage) {
   const std::vector<Wanted> wanted = WantedOf(records, files.manifest());
