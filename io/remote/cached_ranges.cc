@@ -1,7 +1,10 @@
 #include "io/remote/cached_ranges.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <utility>
 
@@ -36,6 +39,7 @@ struct CachedRanges::Shared {
   struct Write {
     std::string name;
     RangeJob job;  // its `done` is called behind it, where there is one
+    bool is_under_way = false;
   };
 
   Shared(std::unique_ptr<DiskCache> kept, RangeSource& source)
@@ -53,13 +57,29 @@ struct CachedRanges::Shared {
     if (done) done(absl::OkStatus());
   }
 
+  // Memory with the bytes of a job that are on their way to the disk; null: they are not. With the mutex held.
+  std::shared_ptr<uint8_t> OnTheWay(const std::string& name, const RangeJob& job) const {
+    for (const Write& write : writes) {
+      const uint64_t end = write.job.offset + write.job.bytes;
+      if (write.name != name || job.offset < write.job.offset || job.offset + job.bytes > end)
+        continue;
+      return {write.job.to, write.job.to.get() + (job.offset - write.job.offset)};
+    }
+    return nullptr;
+  }
+  // The first that nobody writes; end(): there is none. Likewise.
+  std::list<Write>::iterator NextWrite() {
+    return std::find_if(writes.begin(), writes.end(),
+                        [](const Write& write) { return !write.is_under_way; });
+  }
+
   const std::unique_ptr<DiskCache> cache;
   RangeSource& network;
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<RangeJob> wanted;  // under mutex, as all below
   std::deque<RangeJob> ahead;
-  std::deque<Write> writes;
+  std::list<Write> writes;
   bool is_over = false;
 };
 
@@ -70,7 +90,6 @@ CachedRanges::CachedRanges(std::unique_ptr<DiskCache> cache, RangeSource& networ
 
 CachedRanges::~CachedRanges() {
   std::vector<std::function<void(absl::Status)>> cancelled;
-  std::vector<std::function<void(absl::Status)>> arrived;
   {
     std::lock_guard<std::mutex> lock(shared_->mutex);
     shared_->is_over = true;
@@ -78,14 +97,9 @@ CachedRanges::~CachedRanges() {
       for (RangeJob& job : *queue) cancelled.push_back(std::move(job.done));
       queue->clear();
     }
-    for (Shared::Write& write : shared_->writes) {
-      if (write.job.done) arrived.push_back(std::move(write.job.done));
-    }
-    shared_->writes.clear();
   }
   shared_->wake.notify_all();
   for (const auto& done : cancelled) done(absl::CancelledError("nothing is fetched any more"));
-  for (const auto& done : arrived) done(absl::OkStatus());
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -104,27 +118,30 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
   while (true) {
     shared.wake.wait(lock, [&shared] {
       return shared.is_over || !shared.wanted.empty() || !shared.ahead.empty() ||
-             !shared.writes.empty();
+             shared.NextWrite() != shared.writes.end();
     });
-    if (shared.is_over) return;
     std::deque<RangeJob>& reads = shared.wanted.empty() ? shared.ahead : shared.wanted;
     if (reads.empty()) {
-      Shared::Write write = std::move(shared.writes.front());
-      shared.writes.pop_front();
+      const auto write = shared.NextWrite();
+      if (write == shared.writes.end()) return;
+      write->is_under_way = true;
       lock.unlock();
-      const RangeJob& job = write.job;
-      shared.cache->Write(write.name, job.maker->state().size, job.offset,
+      const RangeJob& job = write->job;
+      shared.cache->Write(write->name, job.maker->state().size, job.offset,
                           {job.to.get(), job.bytes});
       if (job.done) job.done(absl::OkStatus());
-      write = {};
       lock.lock();
+      shared.writes.erase(write);
       continue;
     }
     RangeJob job = std::move(reads.front());
     reads.pop_front();
-    lock.unlock();
     std::string name = NameOf(job);
-    if (shared.cache->Read(name, job.maker->state().size, job.offset, {job.to.get(), job.bytes})) {
+    const std::shared_ptr<uint8_t> on_the_way = shared.OnTheWay(name, job);
+    lock.unlock();
+    if (on_the_way != nullptr) std::memcpy(job.to.get(), on_the_way.get(), job.bytes);
+    if (on_the_way != nullptr ||
+        shared.cache->Read(name, job.maker->state().size, job.offset, {job.to.get(), job.bytes})) {
       if (job.counters != nullptr) job.counters->cached_bytes.fetch_add(job.bytes);
       job.done(absl::OkStatus());
     } else {

@@ -24,7 +24,7 @@ class CachedRanges final : public RangeSource {
   static constexpr size_t kWritesMax = 8;
 
   CachedRanges(std::unique_ptr<DiskCache> cache, RangeSource& network);
-  // What is looked for is Cancelled; what is to be written is lost.
+  // What is looked for is Cancelled; what is to be written is written.
   ~CachedRanges() override;
 
   void Fetch(RangeJob job) override;
