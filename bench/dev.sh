@@ -23,6 +23,8 @@
 #: all of it from files to sequences
 #: ./dev bench hosts [--quick] [--cases A,B]
 #: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
+#: ./dev bench remote [--quick] [--cases A,B]
+#: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -122,6 +124,12 @@ bench_hosts() {
   local photographs
   photographs=$(photos)
   with_python .venv/bin/python bench/hosts/run.py --photos "$photographs" "$@"
+}
+
+bench_remote() {
+  deps >&2
+  build release >&2
+  with_python .venv/bin/python bench/remote/run.py "$@"
 }
 
 bench_control() {

@@ -1,14 +1,14 @@
 #include "client/ctl/index.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/cache_folder.h"
 #include "client/ctl/daemon_connection.h"
-#include "client/ctl/match_files.h"
+#include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
 #include "client/ctl/spec_arguments.h"
 #include "io/record/named_access.h"
@@ -29,11 +29,12 @@ struct IndexCommandOptions {
 };
 
 // Prints a file's line. False when it has no index now.
-bool IndexFile(const std::string& path, const RecordAccess& access, IndexStore& store,
-               const IndexOptions& options, ProgressBar& progress, uint64_t* records) {
+bool IndexFile(NamedFiles& files, const ListedFile& listed, const RecordAccess& access,
+               IndexStore& store, const IndexOptions& options, ProgressBar& progress,
+               uint64_t* records) {
   IndexReport report;
   absl::StatusOr<std::shared_ptr<const RecordIndex>> index = absl::UnknownError("not opened");
-  if (auto file = LocalFileSystem().Open(path); file.ok()) {
+  if (auto file = files.Open(listed); file.ok()) {
     index = LoadOrBuildIndex(*file, access, store, options, &report);
   } else {
     index = file.status();
@@ -48,7 +49,8 @@ bool IndexFile(const std::string& path, const RecordAccess& access, IndexStore& 
     std::fprintf(stderr, "penstock index: %s\n", report.unwritten.c_str());
     return false;
   }
-  std::printf("%s: %llu records", path.c_str(), static_cast<unsigned long long>((*index)->size()));
+  std::printf("%s: %llu records", listed.path.c_str(),
+              static_cast<unsigned long long>((*index)->size()));
   if (!(*index)->damage().empty())
     std::printf(", %zu damaged places left out", (*index)->damage().size());
   if (report.left_to_another) {
@@ -71,35 +73,33 @@ int Index(const IndexCommandOptions& command) {
     return 2;
   }
   std::vector<std::string> others;
-  auto paths = MatchFiles(command.files, &others);
-  if (!paths.ok()) {
-    std::fprintf(stderr, "penstock index: %s\n", std::string(paths.status().message()).c_str());
+  const auto files = NamedFiles::Match(command.files, &others);
+  if (!files.ok()) {
+    std::fprintf(stderr, "penstock index: %s\n", std::string(files.status().message()).c_str());
     return 1;
   }
-  uint64_t bytes = 0;
-  for (const std::string& path : *paths) {
-    std::error_code ignored;
-    bytes += std::filesystem::file_size(path, ignored);
-  }
-  ProgressBar progress(bytes);
+  ProgressBar progress((*files)->bytes());
   uint64_t bytes_before = 0;
   uint64_t records = 0;
   bool all = others.empty();
-  FolderIndexStore store(LocalFileSystem(), command.cache_dir);
+  // Nothing is written beside objects: their indices go where a private daemon of this user looks for them.
+  FolderIndexStore near(LocalFileSystem(), command.cache_dir);
+  FolderIndexStore far((*files)->system(),
+                       command.cache_dir.empty() ? CacheFolder("index") : command.cache_dir);
   for (const std::string& path : others)
     std::fprintf(stderr, "penstock index: no regular file: %s\n", path.c_str());
-  for (const std::string& path : *paths) {
+  for (const ListedFile& file : (*files)->files()) {
     const IndexOptions options = {
         .verify = command.verify,
         .on_damage = command.skip_damage ? OnDamage::kSkipRecord : OnDamage::kFail,
-        .progress = [&](uint64_t done) { progress.Show(bytes_before + done, path); },
+        .progress = [&](uint64_t done) { progress.Show(bytes_before + done, file.path); },
     };
-    if (!IndexFile(path, *access, store, options, progress, &records)) all = false;
-    std::error_code ignored;
-    bytes_before += std::filesystem::file_size(path, ignored);
+    FolderIndexStore& store = IsAddress(file.path) ? far : near;
+    if (!IndexFile(**files, file, *access, store, options, progress, &records)) all = false;
+    bytes_before += file.size_bytes;
   }
   std::printf("%llu records in %zu files\n", static_cast<unsigned long long>(records),
-              paths->size());
+              (*files)->files().size());
   return all ? 0 : 1;
 }
 
@@ -159,12 +159,14 @@ void AddIndex(Command root, const std::string& socket) {
   auto options = std::make_shared<IndexCommandOptions>();
   Command command = root.AddCommand(
       "index", "Build the indices of files of records: .FILE.penstock-index, beside each");
-  command.Add("files", &options->files, "Paths or globs; with --tokens, instead of those in SPEC");
+  command.Add("files", &options->files,
+              "Paths, addresses or globs; with --tokens, instead of those in SPEC");
   command.Add(
       "--tokens", &options->tokens,
       "Instead of records, count the tokens of each document that the `pack` of SPEC packs");
   command.Add("--cache-dir", &options->cache_dir,
-              "Folder for the indices if the data's folder cannot be written");
+              "Folder for the indices if the data's folder cannot be written, or the data lies at "
+              "addresses");
   command.Add("--format", &options->format,
               "What the records are: " + NamesOfAccesses() + " (" + options->format + ")");
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");

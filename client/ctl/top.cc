@@ -92,6 +92,7 @@ std::string Describe(const v1::PipelineStats& stats) {
     absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_write()), "\n");
   if (stats.has_oldest_work()) absl::StrAppend(&out, "  ", DescribeCall(stats.oldest_work()), "\n");
   absl::StrAppend(&out, "  ", DescribeWorkMemory(stats), "\n");
+  if (stats.has_remote()) absl::StrAppend(&out, "  fetched ", DescribeRemote(stats), "\n");
   if (stats.tasks_away() > 0)
     absl::StrAppendFormat(&out, "  %u tasks are away, at others\n", stats.tasks_away());
   if (stats.has_numa()) out += DescribeNuma(stats, "  ");

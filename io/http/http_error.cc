@@ -52,6 +52,14 @@ Outcome JudgeStatus(int status, const HttpResponse& response, const std::string&
     default:
       break;
   }
+  // A bucket of another region, whose server cannot check the signature.
+  if (status == 400 && !response.Header("x-amz-bucket-region").empty()) {
+    return {Verdict::kElsewhere,
+            absl::InvalidArgumentError(
+                absl::StrCat("the server does not take the request; the bucket may lie in another "
+                             "region: ",
+                             said))};
+  }
   if (status >= 500) return {Verdict::kAgain, absl::UnavailableError(said)};
   if (status >= 300 && status < 400) {
     return {Verdict::kElsewhere,
@@ -71,7 +79,7 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
     return {Verdict::kFinal,
             absl::PermissionDeniedError(absl::StrCat(
                 "the address leads to this machine, a link-local network or a metadata service, "
-                "which a spec may not name unless PENSTOCK_REMOTE_LOCAL has its prefix (",
+                "which a spec may not name unless the daemon's remote { allow_local } has its prefix (",
                 what, ")"))};
   }
   if (kept.body_is_too_long) {

@@ -24,7 +24,7 @@ ALLOWED = {
     "io/arrow": {"base", "io/file"},
     "io/http": {"base"},
     "io/credentials": {"base", "io/http"},
-    "io/remote": {"base", "io/http", "io/credentials"},
+    "io/remote": {"base", "io/file", "io/http", "io/credentials"},
     "ring": set(),
     "cuda": {"ring"},
     "server/kernels": {"base"},
@@ -141,7 +141,7 @@ ALLOWED = {
         "server/service/pipeline", "server/service/tune",
     },
     "server/service/daemon": {
-        "proto", "base", "io/file", "io/remote", "ring", "server/engine/share", "server/engine/run",
+        "proto", "base", "io/file", "io/credentials", "io/remote", "ring", "server/engine/share", "server/engine/run",
         "server/cuda", "server/service/socket", "server/service/state",
         "server/service/watch", "server/service/stream", "server/service/pipeline",
         "server/service/attach", "server/service/tune", "server/service/http",
@@ -152,7 +152,7 @@ ALLOWED = {
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
     "client/ctl/inspect": {"base"},
-    "client/ctl": {"proto", "base", "io/record", "io/element", "ring", "client/cpp", "client/ctl/inspect"},
+    "client/ctl": {"proto", "base", "io/record", "io/element", "io/remote", "ring", "client/cpp", "client/ctl/inspect"},
     "client/samples/chess": {"base"},
     "client/samples": {"base", "io/record", "client/ctl", "client/samples/chess"},
 }

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
+#include "base/shown_url.h"
 #include "base/local_file.h"
 #include "base/permutation.h"
 #include "io/element/packed_element.h"
@@ -171,7 +172,7 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
                                PlanBuilder& plan) {
   if (IsAddress(path)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "expected saved elements on this machine, found an address: copy them (", path, ")"));
+        "expected saved elements on this machine, found an address: copy them (", ShownUrl(path), ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
   if (!file.ok()) return file.status();

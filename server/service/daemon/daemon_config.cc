@@ -12,6 +12,7 @@
 #include "base/numa_node.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/service/daemon/remote_config.h"
 #include "server/service/pipeline/work_memory.h"
 #include "server/service/socket/tcp_address.h"
 #include "server/service/state/text_proto.h"
@@ -180,6 +181,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("shared_prefix.min_element_us", prefix->min_element_us(), 0, 1'000'000));
   status.Update(CheckRange("mapped_files.max_bytes", config->mutable_mapped_files()->max_bytes(), 0,
                            INT64_MAX));
+  status.Update(CheckRemote(config->remote()));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/far_file.h"
 #include "base/signature.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
@@ -180,6 +181,11 @@ absl::Status PipelineTable::TakeBack(const std::string& name) {
   return absl::OkStatus();
 }
 
+FileSystem& PipelineTable::FilesOf(const std::string& name) const {
+  auto* const joined = dynamic_cast<JoinedFileSystem*>(&files_);
+  return joined == nullptr ? files_ : joined->CountedFor(name);
+}
+
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
                                                               PipelineOptions options, Life life,
                                                               uint64_t turn) {
@@ -217,7 +223,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      may_have.ok() ? Pipeline::Create(spec, options, files_) : may_have;
+      may_have.ok() ? Pipeline::Create(spec, options, FilesOf(spec.name())) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
     // Before anybody can attach, and so have anything.

@@ -12,6 +12,7 @@
 #include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/world_message.h"
+#include "server/service/watch/remote_stats.h"
 #include "server/service/watch/sample.h"
 
 namespace penstock {
@@ -107,6 +108,7 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   if (error.code() != 0) *result.mutable_error() = error;
   keeper_.Look(
       [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
+  AddRemote(files_, &result);
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
     result.set_resting(true);

@@ -244,5 +244,27 @@ TEST_CASE("consumers wait for a stage, for reading, for a resume, or not at all"
   CHECK(Explain(young).front() == "it has run for too short a time to tell");
 }
 
+TEST_CASE("who waits for bytes of other machines is told how many requests are under way") {
+  v1::PipelineStats stats = Stats("reading");
+  v1::RemoteStats* remote = stats.mutable_remote();
+  remote->set_requests(40);
+  remote->set_under_way(16);
+  remote->set_request_limit(20);
+  remote->set_queued(7);
+  const auto told = [&stats] {
+    std::string all;
+    for (const std::string& sentence : Explain(stats)) all += sentence + "\n";
+    return all;
+  };
+  // Nobody waits for any.
+  CHECK(told().find("addresses") == std::string::npos);
+  remote->set_waiting(2);
+  remote->set_first_byte_ms(51.4);
+  remote->set_retries(3);
+  CHECK(told().find("2 reads wait for bytes of files at addresses: 16 requests are under way of at "
+                    "most 20, and 7 ranges wait for one; a first byte takes 51 ms; 3 of 40 "
+                    "requests were sent again\n") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock
