@@ -61,6 +61,9 @@ enum class Operation : uint32_t {
   kStats = 7,    // of a pipeline: what it does, as JSON of a PipelineStats
   kCount =
       8,  // of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
+  // With a socket of packets in the place of the memory file: the caller offers to start worker processes for its user's functions
+  // (server/python/offers.h). FailedPrecondition where the daemon is of that user, and starts them itself.
+  kOffer = 9,
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,

@@ -91,6 +91,8 @@ class SpecRequests {
   absl::StatusOr<std::string> Stats(const Request& request) const;
   absl::StatusOr<std::shared_ptr<Pipeline>> Readable(const Request& request) const;
   PipelineTable::Visible VisibleTo(const Request& request) const;
+  // The visitor's user has functions, and a process that starts workers for them.
+  absl::StatusOr<std::string> Offer(Request& request);
   absl::StatusOr<std::string> Create(Request& request, const v1::PipelineSpec& spec,
                                      const std::string& cursor);
 
