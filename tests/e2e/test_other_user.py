@@ -53,7 +53,9 @@ _MAKES = '''
 import sys, numpy as np, penstock, theirs
 socket, name, function, count, reads, options = sys.argv[1], sys.argv[2], getattr(theirs, sys.argv[3]), int(sys.argv[4]), sys.argv[5] == "reads", eval(sys.argv[6])
 output = None if function is theirs.who else penstock.TensorSpec((), np.int64)
-dataset = penstock.Dataset.range(count).map(function, python=True, output=output, **options).batch(4)
+cache = options.pop("cache", None)
+dataset = penstock.Dataset.range(count).map(function, python=True, output=output, **options)
+dataset = (dataset if cache is None else dataset.cache(cache)).batch(4)
 loader = dataset.loader(socket=socket, name=name or None)
 try:
     if reads:
@@ -275,6 +277,16 @@ def test_fault_64_a_maker_that_stands_still_holds_up_nobody_else(theirs):
         assert Penstock(theirs.folder, theirs.socket)("delete", "hangs").code == 0
     finally:
         os.kill(stands.pid, signal.SIGCONT)
+
+
+def test_fault_64_what_a_function_gave_is_kept_for_its_own_user(theirs):
+    """Whoever offers a function says what its hash is, so that a cache by that hash would be another one's word."""
+    kept = theirs.folder / "cache"
+    for uid, calls in ((_MAKER, True), (_MAKER, False), (_OTHER, True)):
+        before = theirs.callers()
+        maker = theirs.make("square", count=8, uid=uid, cache=str(kept), version="1")
+        assert [eval(line) for _, line in zip(range(2), lines_of(maker))] == [[0, 1, 4, 9], [16, 25, 36, 49]]
+        assert (theirs.callers() != before) == calls
 
 
 def test_fault_64_nobody_else_has_a_pipeline_call_other_functions(theirs):
