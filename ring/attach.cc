@@ -352,7 +352,7 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   if (size < sizeof copy) return ParseState::kNeedMore;
   const auto operation = static_cast<Operation>(copy.operation);
   const bool known = copy.operation >= static_cast<uint32_t>(Operation::kAttach) &&
-                     copy.operation <= static_cast<uint32_t>(Operation::kRedivide);
+                     copy.operation <= static_cast<uint32_t>(Operation::kOffer);
   const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary
                                : operation == Operation::kAttach
                                    ? kRequestTakeOver | kRequestAtMostOnce | kRequestOnDevice

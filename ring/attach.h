@@ -63,6 +63,9 @@ enum class Operation : uint32_t {
       8,  // of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
   kRedivide =
       9,  // of a pipeline: from the step that the spec's part has in decimals on, its batches are divided among these hosts; JSON of an UpdatePipelineResponse
+  // With a socket of packets in the place of the memory file: the caller offers to start worker processes for its user's functions
+  // (server/python/offers.h). FailedPrecondition where the daemon is of that user, and starts them itself.
+  kOffer = 10,
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,

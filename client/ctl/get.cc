@@ -28,6 +28,8 @@ absl::Status Get(const std::string& socket, const std::string& name, bool json) 
     std::printf("# world: %s, of batches of %u rows\n", DescribeWorld(pipeline->world()).c_str(),
                 pipeline->batch_rows());
   }
+  if (pipeline->has_python_uid())
+    std::printf("# Python: functions of user %u compute bytes of it\n", pipeline->python_uid());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
   // What it takes now changes from look to look, and stands in `penstock stats`.
   if (const auto stats = daemon->Stats(name); stats.ok() && stats->max_work_bytes() > 0) {

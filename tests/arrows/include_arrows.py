@@ -124,8 +124,9 @@ ALLOWED = {
         "server/service/state", "server/service/watch", "server/service/stream",
     },
     "server/service/attach": {
-        "proto", "base", "ring", "server/codec", "server/engine/run", "server/service/socket",
-        "server/service/state", "server/service/stream", "server/service/pipeline",
+        "proto", "base", "ring", "server/codec", "server/engine/run", "server/python",
+        "server/service/socket", "server/service/state", "server/service/stream",
+        "server/service/pipeline",
     },
     "server/service/tune": {
         "proto", "base", "ring", "server/service/socket", "server/service/watch",

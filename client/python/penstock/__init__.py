@@ -24,6 +24,7 @@ from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
 from penstock._running._daemon import stop_private_daemon
+from penstock._running._offering import offer_workers
 from penstock._running._sharing import shared_daemon
 from penstock._dataset._arguments import AUTOTUNE
 from penstock._dataset import Dataset
@@ -136,6 +137,7 @@ __all__ = [
     "numpy_function",
     "py_function",
     "rng",
+    "offer_workers",
     "shared_daemon",
     "stop_private_daemon",
     "string",

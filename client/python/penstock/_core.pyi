@@ -122,6 +122,7 @@ SKIPPED: int
 STATS: int
 COUNT: int
 REDIVIDE: int
+OFFER: int
 
 class Strings(np.ndarray): ...
 
@@ -136,5 +137,6 @@ def request_spec(
     hosts: int = 0,
     host: int = 0,
     fewest_hosts: int = 0,
+    offered: int = -1,
 ) -> Tuple[str, int]: ...
 def writable(array: np.ndarray) -> Optional[np.ndarray]: ...

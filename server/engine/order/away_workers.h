@@ -4,7 +4,10 @@
 // Threads:  values.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 
 namespace penstock {
 
@@ -19,6 +22,10 @@ struct AwayWorkers {
   uint64_t started = 0;  // processes, since the op began
   uint64_t deaths = 0;   // of those, the ones that a row has ended, or the system
   uint64_t memory_bytes = 0;  // of all processes, what they do not share
+  uid_t user = 0;             // whose processes they are
+  // Processes of that user that offer to start them; absent where the daemon does. And for how long rows have waited since there is none.
+  std::optional<uint32_t> offers = std::nullopt;
+  uint64_t unoffered_ns = 0;
 };
 
 // What one of them did.

@@ -19,6 +19,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
 #include "server/engine/run/step_count.h"
+#include "server/python/offers.h"
 #include "server/service/socket/fair_places.h"
 #include "server/service/state/overrides.h"
 #include "server/service/stream/ring_sink.h"
@@ -290,6 +291,7 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   }
   if (parsed.operation == ring::Operation::kSkipped) return Skipped(request);
   if (parsed.operation == ring::Operation::kStats) return Stats(request);
+  if (parsed.operation == ring::Operation::kOffer) return Offer(request);
   absl::StatusOr<Parts> parts = ReadParts(request.file.get(), parsed.part_bytes);
   if (!parts.ok()) return parts.status();
   if (parsed.operation == ring::Operation::kRedivide) return Redivide(request, parts->text);
@@ -303,8 +305,8 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   absl::Status admitted = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, spec->name());
   if (!admitted.ok()) return admitted;
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
-  const auto checked =
-      table_.Check(*spec, WhileConnected(request.visitor.socket.get()), WorldOf(parsed));
+  const auto checked = table_.Check(*spec, WhileConnected(request.visitor.socket.get()),
+                                    WorldOf(parsed), request.visitor.who.uid);
   if (!checked.ok()) return checked.status();
   if (parsed.operation == ring::Operation::kCount) return ToJson(CountSteps(*checked->plan));
   return ToJson(Describe(*checked), checked->plan->Explain());
@@ -359,6 +361,19 @@ absl::StatusOr<std::string> SpecRequests::Redivide(const Request& request,
   *response.mutable_change() = *std::move(change);
   response.set_etag((*pipeline)->etag());
   return ToJson(response);
+}
+
+absl::StatusOr<std::string> SpecRequests::Offer(Request& request) {
+  const Identity& who = request.visitor.who;
+  if (absl::Status status = access_.CountRequest(who); !status.ok()) return status;
+  if (who.uid == geteuid()) {
+    return absl::FailedPreconditionError(absl::StrCat("this daemon is of user ", who.uid,
+                                                      ", and starts that user's workers itself"));
+  }
+  absl::Status added =
+      python::TheOffers().Add(who.uid, std::move(request.file), std::move(request.visitor.pidfd));
+  if (!added.ok()) return added;
+  return std::string();
 }
 
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,

@@ -118,6 +118,11 @@ absl::StatusOr<Identity> PipelineServiceImpl::Caller(const grpc::ServerContext* 
   return *std::move(who);
 }
 
+std::optional<uid_t> PipelineServiceImpl::UserOf(const grpc::ServerContext* context) const {
+  const absl::StatusOr<Identity> who = Caller(context);
+  return who.ok() ? std::optional(who->uid) : std::nullopt;
+}
+
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
   return [this, context](const std::string& name) {
     return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
@@ -194,8 +199,8 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
                                                    v1::ValidatePipelineResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked =
-      table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"), WorldIn(*request));
+  const auto checked = table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"),
+                                    WorldIn(*request), UserOf(context));
   if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
@@ -285,7 +290,7 @@ grpc::Status PipelineServiceImpl::LookUp(const grpc::ServerContext* context,
   const LookUpPlace place(look_ups_, Caller(context));
   if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
   const Unwanted unwanted = WhileLookedUp(context);
-  const auto checked = table_.Check(*spec, unwanted);
+  const auto checked = table_.Check(*spec, unwanted, {}, UserOf(context));
   if (!checked.ok()) return ToGrpc(checked.status());
   if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
     return ToGrpc(seeds);

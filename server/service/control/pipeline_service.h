@@ -120,6 +120,7 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                      const std::string& pipeline) const;
   // PermissionDenied when the caller has hung up.
   absl::StatusOr<Identity> Caller(const grpc::ServerContext* context) const;
+  std::optional<uid_t> UserOf(const grpc::ServerContext* context) const;
   // The spec of `source`, which its author may have this daemon read.
   absl::StatusOr<v1::PipelineSpec> Resolve(const grpc::ServerContext* context,
                                            const v1::SpecSource& source) const;

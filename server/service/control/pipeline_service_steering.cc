@@ -157,8 +157,9 @@ absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested,
 
 // One try of an update: Aborted where the pipeline was changed meanwhile.
 absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipelineRequest& request,
-                                      std::string* notice) {
+                                      std::optional<uid_t> user, std::string* notice) {
   RequestedChange requested;
+  requested.user = user;
   // Stages are compared with those that this etag stands for.
   requested.etag = request.etag().empty() ? pipeline.etag() : request.etag();
   const v1::PipelineSpec now = pipeline.LastSpec();
@@ -244,11 +245,11 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     request = &resolved;
   }
   std::string* const notice = response->mutable_notice();
-  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, notice);
+  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, UserOf(context), notice);
   // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
   for (int turn = 1;
        turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
-    change = UpdateOnce(**pipeline, *request, notice);
+    change = UpdateOnce(**pipeline, *request, UserOf(context), notice);
   }
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/on_behalf.h"
 #include "server/engine/plan/open_seeds.h"
 #include "server/engine/spec/stages.h"
 #include "server/service/pipeline/pipeline_drain.h"
@@ -16,6 +17,7 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
                                                      const PipelineOptions& options,
                                                      FileSystem& files) {
   const MemoryAccount::Scope charged(options.work_memory.get());
+  const OnBehalf::Scope owner(options.owner.uid);
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked =

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/on_behalf.h"
+#include "server/engine/spec/python_functions.h"
 #include "server/service/stream/within_deadline.h"
 #include "spdlog/spdlog.h"
 
@@ -63,6 +65,7 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
                                            etag, ", found ", requested.etag));
   }
   if (absl::Status status = CheckWorld(requested); !status.ok()) return status;
+  if (absl::Status status = CheckFunctions(requested, timeline); !status.ok()) return status;
   if (requested.withdraw) return Withdraw(requested, std::move(timeline));
   // The processes of a host ask for it one after the other.
   if (requested.change.has_world()) {
@@ -85,7 +88,10 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   // Before anything is held.
   absl::StatusOr<Timeline::NextPlan> next = Within<Timeline::NextPlan>(
       basis_.read_deadline(), absl::StrCat("the update of pipeline ", name_),
-      [timeline, change, &files = basis_.files] { return timeline.Prepare(change, files); });
+      [timeline, change, user = basis_.options.owner.uid, &files = basis_.files] {
+        const OnBehalf::Scope owner(user);
+        return timeline.Prepare(change, files);
+      });
   if (!next.ok()) return next.status();
 
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
@@ -163,6 +169,19 @@ absl::Status PipelineSteering::CheckWorld(const RequestedChange& requested) cons
       absl::StrCat(hosts,
                    "a change of batches holds from one step on, for all hosts alike; name it "
                    "(--at-step N), far enough ahead that no host has begun it"));
+}
+
+absl::Status PipelineSteering::CheckFunctions(const RequestedChange& requested,
+                                              const Timeline& timeline) const {
+  const uid_t owner = basis_.options.owner.uid;
+  if (requested.user && *requested.user == owner) return absl::OkStatus();
+  PythonFunctions now, wanted;
+  AddPythonFunctions(timeline.last().plan->spec(), &now);
+  AddPythonFunctions(requested.change, &wanted);
+  if (std::includes(now.begin(), now.end(), wanted.begin(), wanted.end())) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the update names a Python function that pipeline ", name_, " does not call: its code would ",
+      "run as user ", owner, ", whose pipeline it is, so that user alone may change it"));
 }
 
 absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& requested,

@@ -33,6 +33,8 @@ struct RequestedChange {
   bool at_next_epoch = false;    // `change.stage` is all stages
   std::string etag;              // "": whatever it is
   bool withdraw = false;         // the one that waits is taken back; `change` is its time only
+  // Who asks for it; absent: nobody whose functions may come with it.
+  std::optional<uid_t> user = std::nullopt;
 };
 
 class PipelineSteering {
@@ -67,6 +69,8 @@ class PipelineSteering {
   std::string WhyLater(uint64_t earliest, uint64_t next) const;
   // Whether all hosts of a world can be given the change alike.
   absl::Status CheckWorld(const RequestedChange& requested) const;
+  // PermissionDenied where somebody else would have the owner's processes call a function that they do not call.
+  absl::Status CheckFunctions(const RequestedChange& requested, const Timeline& timeline) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
 

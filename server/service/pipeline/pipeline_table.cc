@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/far_file.h"
+#include "base/on_behalf.h"
 #include "base/signature.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
@@ -296,13 +297,16 @@ absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec,
-                                                     const Unwanted& unwanted, World world) const {
+                                                     const Unwanted& unwanted, World world,
+                                                     std::optional<uid_t> user) const {
   if (absl::Status may_have = work_memory_.Check(spec); !may_have.ok()) return may_have;
   absl::StatusOr<CheckedPipeline> checked =
       Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_, unwanted},
                               absl::StrCat("the check of pipeline ", spec.name()),
-                              [spec, world, defaults = defaults(), &files = files_,
+                              [spec, user, world, defaults = defaults(), &files = files_,
                                memory = work_memory_.AccountOf(spec, nullptr)] {
+                                std::optional<OnBehalf::Scope> asks;
+                                if (user) asks.emplace(*user);
                                 const MemoryAccount::Scope charged(memory.get());
                                 return CheckPipeline(spec, defaults, files, world);
                               });

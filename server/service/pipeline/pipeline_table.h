@@ -102,9 +102,10 @@ class PipelineTable {
   void OnTakenBack(std::function<void(const std::string& name)> bring_back);
   // It is expected again. NotFound where it is not set aside.
   absl::Status TakeBack(const std::string& name);
-  // `unwanted`: says why nobody wants to know any more; may be null.
+  // `unwanted`: says why nobody wants to know any more; may be null. `user`: who asks; without one, no function of anybody's own is good.
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec,
-                                        const Unwanted& unwanted = nullptr, World world = {}) const;
+                                        const Unwanted& unwanted = nullptr, World world = {},
+                                        std::optional<uid_t> user = std::nullopt) const;
 
   // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it is not wanted any more.
   template <typename Result>

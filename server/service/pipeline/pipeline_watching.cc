@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/python_functions.h"
 #include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/world_message.h"
@@ -40,6 +41,9 @@ v1::PythonWorkers ToProto(const AwayWorkers& workers) {
   out.set_started(workers.started);
   out.set_deaths(workers.deaths);
   out.set_memory_bytes(workers.memory_bytes);
+  out.set_uid(workers.user);
+  if (workers.offers) out.set_offers(*workers.offers);
+  out.set_waits_for_offer_seconds(1e-9 * static_cast<double>(workers.unoffered_ns));
   return out;
 }
 
@@ -94,6 +98,9 @@ v1::Pipeline PipelineWatching::Describe() const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
+  PythonFunctions functions;
+  AddPythonFunctions(result.spec(), &functions);
+  if (!functions.empty()) result.set_python_uid(options_.owner.uid);
   if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
   return result;
 }

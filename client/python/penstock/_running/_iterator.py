@@ -16,7 +16,7 @@ import numpy as np
 
 from penstock import _control, _core, _errors
 from penstock._options import Options
-from penstock._running import _daemon, _watching
+from penstock._running import _daemon, _offering, _watching
 from penstock._running._undivided import Undivided
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Nested, Spec, Trait
@@ -287,7 +287,11 @@ class DatasetIterator:
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world, self._fewest_hosts)
+            if self._socket is not None and self._spec.functions:
+                _offering.begin(socket, self._spec.functions, keep=self._name is not None)
+            _, self._connection = _control.create(
+                socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world, self._fewest_hosts
+            )  # fmt: skip
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)
