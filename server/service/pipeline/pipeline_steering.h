@@ -30,6 +30,7 @@ struct RequestedChange {
   bool at_next_epoch = false;    // `change.stage` is all stages
   std::string etag;              // "": whatever it is
   bool withdraw = false;         // the one that waits is taken back; `change` is its time only
+  Asker by = {};                 // for events and the log
 };
 
 class PipelineSteering {
@@ -49,10 +50,11 @@ class PipelineSteering {
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
                                     std::string* notice = nullptr);
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
-  absl::Status Pause(bool paused, std::string* notice);
-  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  absl::Status Pause(bool paused, std::string* notice, const Asker& by);
+  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms,
+                             const Asker& by);
   // NotFound where there is none of that name.
-  absl::Status DropGroup(const std::string& group);
+  absl::Status DropGroup(const std::string& group, const Asker& by);
 
  private:
   // A step, or for `at_next_epoch` the epoch, at which the change may hold.

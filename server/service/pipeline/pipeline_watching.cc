@@ -92,6 +92,8 @@ v1::Pipeline PipelineWatching::Describe() const {
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
   if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
+  if (const auto uid = ShownUid(options_.owner.uid)) result.set_owner_uid(*uid);
+  result.set_workers(static_cast<uint32_t>(numbers_.workers()));
   return result;
 }
 
