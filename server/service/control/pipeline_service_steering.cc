@@ -292,11 +292,10 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                             "group"),
                   request->name());
   }
-  return ToGrpc(
-      (*pipeline)->SetSlowPolicy(request->group(), *slow,
-                                 request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms(),
-                                 By(context)),
-      request->name());
+  return ToGrpc((*pipeline)->SetSlowPolicy(
+                    request->group(), *slow,
+                    request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms(), By(context)),
+                request->name());
 }
 
 grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
@@ -331,10 +330,11 @@ grpc::Status PipelineServiceImpl::ProfilePipeline(grpc::ServerContext* context,
   const auto duration =
       Milliseconds("duration_ms", request->duration_ms(), kDefaultProfileMs, kMaxProfileMs);
   if (!duration.ok()) return ToGrpc(duration.status(), request->name());
-  const auto spans = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
-  if (!spans.ok()) return ToGrpc(spans.status(), request->name());
-  response->set_trace(ProfileJson(request->name(), (*pipeline)->StageNames(), *spans));
-  response->set_dropped(spans->dropped);
+  const auto taken = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
+  if (!taken.ok()) return ToGrpc(taken.status(), request->name());
+  response->set_trace(
+      ProfileJson(request->name(), (*pipeline)->StageNames(), taken->spans, taken->waits));
+  response->set_dropped(taken->spans.dropped);
   return grpc::Status::OK;
 }
 

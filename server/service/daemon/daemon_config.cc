@@ -97,8 +97,8 @@ absl::Status CheckQuotas(const v1::DaemonConfig& config) {
     if (!quota.uids().empty()) continue;
     if (general >= 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat(field, " is for each user whom no other quota names, as user_quota[", general,
-                       "] is: expected uids"));
+          absl::StrCat(field, " is for each user whom no other quota names, as user_quota[",
+                       general, "] is: expected uids"));
     }
     general = i;
   }

@@ -85,8 +85,8 @@ class Pipeline {
   std::vector<WorkerPulse> Pulses() const { return watching_.Pulses(); }
   // Whether whoever asked for what takes long has gone; looked at again and again.
   using Cancelled = std::function<bool()>;
-  // What the workers did for so long. FailedPrecondition when that is being asked for already.
-  absl::StatusOr<WorkSpans> Profile(absl::Duration duration, const Cancelled& cancelled) {
+  // What the workers did for so long, and when consumers waited. FailedPrecondition when that is being asked for already.
+  absl::StatusOr<TakenProfile> Profile(absl::Duration duration, const Cancelled& cancelled) {
     return watching_.Profile(duration, cancelled);
   }
   // Others know of it now: what it could not have of its NUMA node is told from here on.

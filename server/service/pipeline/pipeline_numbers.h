@@ -95,7 +95,7 @@ class PipelineNumbers {
   const PipelineOptions& options_;
   const std::shared_ptr<std::atomic<uint64_t>> memory_bytes_ =
       std::make_shared<std::atomic<uint64_t>>(0);  // its own limit; 0: none
-  WorkerShare share_;                         // changed while no stream is made
+  WorkerShare share_;                              // changed while no stream is made
 
   mutable std::mutex mutex_;
   int workers_;     // under mutex_

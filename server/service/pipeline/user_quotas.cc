@@ -40,10 +40,11 @@ absl::Status UserQuotas::CheckPipelines(uid_t user, size_t pipelines) const {
   if (quota == nullptr || !quota->has_max_pipelines() ||
       pipelines < static_cast<size_t>(quota->max_pipelines()))
     return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "user ", user, " has ", pipelines, " pipelines, and may have at most ",
-      quota->max_pipelines(), " (", name, ".max_pipelines of the daemon's configuration): delete one ",
-      kWhose, ", or have the quota raised"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("user ", user, " has ", pipelines, " pipelines, and may have at most ",
+                   quota->max_pipelines(), " (", name,
+                   ".max_pipelines of the daemon's configuration): delete one ", kWhose,
+                   ", or have the quota raised"));
 }
 
 int UserQuotas::MostWorkers(uid_t user, int own) const {
@@ -61,8 +62,9 @@ absl::Status UserQuotas::Refusal(uid_t user, int own, int wanted) const {
       "workers: user ", user, " may have at most ", quota->max_workers(), " (", name,
       ".max_workers of the daemon's configuration), of which other pipelines have ",
       (workers_.contains(user) ? workers_.at(user) : 0) - own, "; found ", wanted, ": ",
-      left > 0 ? absl::StrCat("ask for at most ", left, " (workers, --workers), ") : "", "delete a pipeline ",
-      kWhose, ", give another fewer (penstock update NAME --workers N), or have the quota raised"));
+      left > 0 ? absl::StrCat("ask for at most ", left, " (workers, --workers), ") : "",
+      "delete a pipeline ", kWhose,
+      ", give another fewer (penstock update NAME --workers N), or have the quota raised"));
 }
 
 void UserQuotas::Count(uid_t user, int from, int to) {

@@ -86,8 +86,8 @@ void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Kno
   known->state = stats.state();
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) {
     table_.Publish(MakeEvent(name, v1::EVENT_KIND_ENDED,
-                                      absl::StrCat("the stream has ended after step ",
-                                                   stats.steps(), " (", stats.rows(), " rows)")));
+                             absl::StrCat("the stream has ended after step ", stats.steps(), " (",
+                                          stats.rows(), " rows)")));
   } else if (stats.state() == v1::PIPELINE_STATE_FAILED) {
     v1::Event event = MakeEvent(name, v1::EVENT_KIND_FAILED, stats.error().message());
     *event.mutable_error() = stats.error();

@@ -1,0 +1,16 @@
+#include "server/expr/step_times.h"
+
+namespace penstock::expr {
+namespace {
+
+constinit thread_local StepTimes* current = nullptr;
+
+}  // namespace
+
+StepTimes* StepTimes::OfThisThread() { return current; }
+
+StepTimes::Scope::Scope(StepTimes* times) : outer_(current) { current = times; }
+
+StepTimes::Scope::~Scope() { current = outer_; }
+
+}  // namespace penstock::expr
