@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_account.h"
 #include "base/row_shape.h"
+#include "base/step_times.h"
 #include "base/stop_flag.h"
 #include "base/tick_clock.h"
 #include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
-#include "server/expr/step_times.h"
 #include "server/expr/typer.h"
 #include "server/kernels/lane_program.h"
 

@@ -53,6 +53,7 @@ from penstock._json import JsonFeature, decode_json
 from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
+from penstock._show import show
 from penstock._sparse import SparseTensor
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TarDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
@@ -133,6 +134,7 @@ __all__ = [
     "py_function",
     "rng",
     "shared_daemon",
+    "show",
     "stop_private_daemon",
     "string",
     "strings",

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/step_times.h"
 #include "server/engine/compute/stage_clock.h"
-#include "server/expr/step_times.h"
 
 namespace penstock {
 
-class FunctionTimes final : public expr::StepTimes {
+class FunctionTimes final : public StepTimes {
  public:
   static constexpr size_t kMost = 256;
 

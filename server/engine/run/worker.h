@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/step_times.h"
 #include "server/engine/compute/block_runner.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
@@ -26,7 +27,6 @@
 #include "server/engine/tasks/away_tasks.h"
 #include "server/engine/tasks/errands.h"
 #include "server/engine/tasks/event.h"
-#include "server/expr/step_times.h"
 
 namespace penstock {
 
@@ -98,7 +98,7 @@ class Worker {
     const WorkKind kind_;
     const uint64_t detail_;
     const uint64_t begin_;
-    const expr::StepTimes::Scope functions_;
+    const StepTimes::Scope functions_;
   };
 
   void RunUntilOver(const WorkerThreads& threads);

@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 
-namespace penstock::expr {
+namespace penstock {
 
 class StepTimes {
  public:
@@ -35,4 +35,4 @@ class StepTimes {
   };
 };
 
-}  // namespace penstock::expr
+}  // namespace penstock

@@ -1,12 +1,11 @@
 // What the steps of a program are called, and that they are told to who asks, and to nobody else.
-#include "server/expr/step_times.h"
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "base/step_times.h"
 #include "server/expr/program.h"
 #include "tests/support/catch.h"
 

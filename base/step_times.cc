@@ -1,6 +1,6 @@
-#include "server/expr/step_times.h"
+#include "base/step_times.h"
 
-namespace penstock::expr {
+namespace penstock {
 namespace {
 
 constinit thread_local StepTimes* current = nullptr;
@@ -13,4 +13,4 @@ StepTimes::Scope::Scope(StepTimes* times) : outer_(current) { current = times; }
 
 StepTimes::Scope::~Scope() { current = outer_; }
 
-}  // namespace penstock::expr
+}  // namespace penstock
