@@ -6,7 +6,7 @@
 //     PENSTOCK_REMOTE_MEMORY    bytes of memory for what is near; 16 MiB to 1 TiB. Default: 536870912, or an eighth of the machine's memory where
 //                               that is less
 //     PENSTOCK_REMOTE_PROXY     "http://host:port"
-//     SSL_CERT_FILE             certificates of authorities, in the place of the system's
+//     SSL_CERT_FILE             certificates of authorities, in the place of the system's (io/remote/authorities.h)
 //     AWS_…, GOOGLE_…           credentials, regions and endpoints, as the providers' own tools take them (io/credentials)
 //
 // Threads:  any.
