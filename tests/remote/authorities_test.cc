@@ -36,11 +36,11 @@ TEST_CASE("the named file comes first, then the bundle of the system at hand") {
 }
 
 TEST_CASE("a process' environment names the authorities") {
-  const auto options = RemoteOptionsOf(
-      [](const std::string& name) {
-        return name == "SSL_CERT_FILE" ? std::string("/mine.pem") : std::string();
-      },
-      /*has_owner=*/true);
+  Environment environment;
+  environment.variable = [](const std::string& name) {
+    return name == "SSL_CERT_FILE" ? std::string("/mine.pem") : std::string();
+  };
+  const auto options = RemoteOptionsOf(environment, /*has_owner=*/true);
   REQUIRE(options.ok());
   CHECK(options->authorities == "/mine.pem");
   CHECK(KnownAuthorities().front() == "/etc/ssl/certs/ca-certificates.crt");
