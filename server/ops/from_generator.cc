@@ -34,6 +34,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using python::IteratorStates;
 
+constexpr int kFunction = v1::FromGenerator::kFunctionFieldNumber;
+
 // What the source's references say: the element's number in `offset`, the pass in `length`.
 uint32_t PassNumber(uint64_t epoch) { return static_cast<uint32_t>(epoch ^ epoch >> 32); }
 
@@ -232,67 +234,56 @@ class LastElement final : public SplitOp {
 const OpRegistration<v1::FromGenerator> kFromGenerator(
     "from_generator",
     {.place = OpPlace::kSource,
-     .seed = v1::FromGenerator::kSeedFieldNumber,
-     .arrays = v1::FromGenerator::kFunctionFieldNumber,
-     .without_effect = {v1::FromGenerator::kTimeoutMsFieldNumber,
-                        v1::FromGenerator::kCodeFieldNumber, v1::FromGenerator::kThreadsFieldNumber,
+     .seed = {kFunction, v1::PythonFunction::kSeedFieldNumber},
+     .arrays = {kFunction, v1::PythonFunction::kFileFieldNumber},
+     .without_effect = {{kFunction, v1::PythonFunction::kTimeoutMsFieldNumber},
+                        {kFunction, v1::PythonFunction::kCodeFieldNumber},
+                        {kFunction, v1::PythonFunction::kThreadsFieldNumber},
                         v1::FromGenerator::kResumeFieldNumber}},
     [](const v1::FromGenerator& options, PlanBuilder& plan) -> absl::Status {
-      absl::StatusOr<Signature> outputs = ReadDeclaredOutputs(options.output(), /*counted=*/false);
+      const v1::PythonFunction& function = options.function();
+      absl::StatusOr<Signature> outputs = ReadDeclaredFunction(function, /*counted=*/false);
       if (!outputs.ok()) return outputs.status();
-      for (const absl::Status& status :
-           {CheckDeclaredStructure(options.structure(), *outputs),
-            options.has_threads() ? CheckFromOne("threads", options.threads(), 1024)
-                                  : absl::OkStatus(),
-            options.has_timeout_ms() ? CheckFromOne("timeout_ms", options.timeout_ms(), INT32_MAX)
-                                     : absl::OkStatus()}) {
-        if (!status.ok()) return status;
-      }
       const bool by_state = options.resume() == "state";
       if (!by_state && options.resume() != "again" && !options.resume().empty()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "resume: expected \"state\" or \"again\", found \"", options.resume(), "\""));
       }
-      absl::StatusOr<python::FunctionFile> function =
-          python::OpenFunctionFile(options.function(), options.code());
-      if (!function.ok()) return function.status();
-      const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
-      plan.stage_spec().mutable_from_generator()->set_seed(seed);
-      const std::string name = options.name().empty() ? "iterable" : options.name();
+      absl::StatusOr<python::FunctionFile> file =
+          python::OpenFunctionFile(function.file(), function.code());
+      if (!file.ok()) return file.status();
+      const int64_t seed = function.has_seed() ? function.seed() : DrawSeed();
+      plan.stage_spec().mutable_from_generator()->mutable_function()->set_seed(seed);
+      const std::string name = function.name().empty() ? "iterable" : function.name();
       const std::string structure =
-          options.structure().empty() ? DictStructure(*outputs) : options.structure();
-      const Json configuration = {
+          function.structure().empty() ? DictStructure(*outputs) : function.structure();
+      Json configuration = FunctionJson(function, name);
+      configuration.update({
           {"inputs", ExchangedJson(kGiven)},
           {"input_structure", "[null,null,null,null]"},
           {"outputs", ExchangedJson(With(*outputs, kTold))},
           {"output_structure", structure},
           {"key", plan.DrawKey(seed)},
-          {"seeds", !options.unseeded()},
-          {"name", name},
-          {"describes", options.describes()},
-          {"threads", options.has_threads() ? options.threads() : 1},
-          {"sets_threads", options.has_threads()},
           {"yields", false},
           {"lists", false},
-          {"casts", options.casts()},
           {"tensors", false},
           {"iterates", true},
-      };
+      });
       auto states = std::make_shared<IteratorStates>();
       const FileRange files = plan.AddFiles({FileEntry{}});
       plan.SetSource(
           std::make_unique<NumberLoader>(), files,
-          [states, file = files.first](FrontContext&, OrderInputs) {
-            return std::make_unique<NumberOrder>(states, file);
+          [states, first = files.first](FrontContext&, OrderInputs) {
+            return std::make_unique<NumberOrder>(states, first);
           },
           by_state ? CursorClass::kSeek : CursorClass::kReplayData);
       plan.AddWork(std::make_unique<IteratorOp>(
-          states, *outputs, by_state, *std::move(function),
+          states, *outputs, by_state, *std::move(file),
           python::PoolOptions{
               .name = name,
               .configuration = configuration.dump(-1, ' ', false, Json::error_handler_t::replace),
               .workers = 1,
-              .timeout_ms = options.timeout_ms()}));
+              .timeout_ms = function.timeout_ms()}));
       plan.EndSection(std::make_unique<LastElement>(*outputs, states), structure);
       plan.SetEndless(false);
       return absl::OkStatus();

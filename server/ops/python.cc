@@ -27,6 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kMaxWorkers = 1024;
+constexpr int kFunction = v1::Python::kFunctionFieldNumber;
 
 // Which features of the element go where.
 struct Choice {
@@ -144,18 +145,19 @@ std::string TupleOf(size_t parts) { return Json(std::vector<std::nullptr_t>(part
 const OpRegistration<v1::Python> kPython(
     "python",
     {.gives = Given::kOneEach,
-     .seed = v1::Python::kSeedFieldNumber,
-     .arrays = v1::Python::kFunctionFieldNumber,
-     .without_effect = {v1::Python::kTimeoutMsFieldNumber, v1::Python::kWorkersFieldNumber,
-                        v1::Python::kMaxRowsPerWorkerFieldNumber, v1::Python::kCodeFieldNumber,
-                        v1::Python::kThreadsFieldNumber},
+     .seed = {kFunction, v1::PythonFunction::kSeedFieldNumber},
+     .arrays = {kFunction, v1::PythonFunction::kFileFieldNumber},
+     .without_effect = {{kFunction, v1::PythonFunction::kTimeoutMsFieldNumber},
+                        {kFunction, v1::PythonFunction::kCodeFieldNumber},
+                        {kFunction, v1::PythonFunction::kThreadsFieldNumber},
+                        v1::Python::kWorkersFieldNumber,
+                        v1::Python::kMaxRowsPerWorkerFieldNumber},
      .draws = true},
     [](const v1::Python& options, PlanBuilder& plan) -> absl::Status {
+      const v1::PythonFunction& function = options.function();
       absl::StatusOr<Signature> outputs =
-          ReadDeclaredOutputs(options.output(), options.yields() && !options.describes());
+          ReadDeclaredFunction(function, options.yields() && !function.describes());
       if (!outputs.ok()) return outputs.status();
-      if (absl::Status status = CheckDeclaredStructure(options.structure(), *outputs); !status.ok())
-        return status;
       if (!options.returns().empty()) {
         absl::StatusOr<std::vector<std::string>> returned = StructurePaths(options.returns());
         if (!returned.ok() || returned->size() != outputs->size()) {
@@ -164,7 +166,7 @@ const OpRegistration<v1::Python> kPython(
                            " tensors, as many as there are outputs, found ", options.returns()));
         }
       }
-      if (options.describes() &&
+      if (function.describes() &&
           *outputs != Signature{{(*outputs)[0].name, {DType::kString, {}}}}) {
         return absl::InvalidArgumentError(
             absl::StrCat("describes: expected one output, a string without axes, found ",
@@ -174,10 +176,6 @@ const OpRegistration<v1::Python> kPython(
           options.has_workers() ? options.workers() : ThreadsFor(UsableProcessors());
       for (const absl::Status& status :
            {CheckFromOne("workers", workers, kMaxWorkers),
-            options.has_threads() ? CheckFromOne("threads", options.threads(), kMaxWorkers)
-                                  : absl::OkStatus(),
-            options.has_timeout_ms() ? CheckFromOne("timeout_ms", options.timeout_ms(), INT32_MAX)
-                                     : absl::OkStatus(),
             options.has_max_rows_per_worker()
                 ? CheckFromOne("max_rows_per_worker", options.max_rows_per_worker(), INT64_MAX)
                 : absl::OkStatus()}) {
@@ -197,7 +195,7 @@ const OpRegistration<v1::Python> kPython(
         return absl::InvalidArgumentError(
             absl::StrCat("keep \"", plan.signature()[i].name, "\" twice"));
       }
-      if (!choice.keep.empty() && !options.structure().empty()) {
+      if (!choice.keep.empty() && !function.structure().empty()) {
         return absl::InvalidArgumentError(
             "structure beside keep: the elements are dicts of what is kept and of the outputs");
       }
@@ -217,45 +215,41 @@ const OpRegistration<v1::Python> kPython(
               absl::StrCat("output \"", output.name, "\": keep has a feature of that name"));
         }
       }
-      absl::StatusOr<python::FunctionFile> function =
-          python::OpenFunctionFile(options.function(), options.code());
-      if (!function.ok()) return function.status();
-      const int64_t seed = options.has_seed() ? options.seed() : DrawSeed();
-      plan.stage_spec().mutable_python()->set_seed(seed);
+      absl::StatusOr<python::FunctionFile> file =
+          python::OpenFunctionFile(function.file(), function.code());
+      if (!file.ok()) return file.status();
+      const int64_t seed = function.has_seed() ? function.seed() : DrawSeed();
+      plan.stage_spec().mutable_python()->mutable_function()->set_seed(seed);
+      const std::string name = function.name().empty() ? "function" : function.name();
       std::string structure =
-          options.structure().empty() ? DictStructure(*outputs) : options.structure();
+          function.structure().empty() ? DictStructure(*outputs) : function.structure();
       if (!options.returns().empty()) structure = options.returns();
-      const Json configuration = {
+      Json configuration = FunctionJson(function, name);
+      configuration.update({
           {"inputs", ExchangedJson(input)},
           {"input_structure", takes_parts ? TupleOf(input.size()) : plan.structure()},
-          {"outputs", ExchangedJson(*outputs, options.output())},
+          {"outputs", ExchangedJson(*outputs, function.output())},
           {"output_structure", structure},
           {"key", plan.DrawKey(seed)},
-          {"seeds", !options.unseeded()},
-          {"name", options.name().empty() ? "function" : options.name()},
-          {"describes", options.describes()},
-          {"threads", options.has_threads() ? options.threads() : 1},
-          {"sets_threads", options.has_threads()},
           {"yields", options.yields()},
           {"lists", options.lists()},
-          {"casts", options.casts()},
           {"tensors", options.tensors()},
-      };
+      });
       // Of each row's identity its path.
       input.push_back({"", {DType::kUint64, {}}});
       plan.AddWork(
           std::make_unique<PythonOp>(
-              std::move(input), kept, *std::move(outputs), std::move(choice), *std::move(function),
-              python::PoolOptions{.name = options.name().empty() ? "function" : options.name(),
+              std::move(input), kept, *std::move(outputs), std::move(choice), *std::move(file),
+              python::PoolOptions{.name = name,
                                   .configuration = configuration.dump(
                                       -1, ' ', false, Json::error_handler_t::replace),
                                   .workers = static_cast<int>(workers),
                                   .chooses = !options.has_workers(),
-                                  .timeout_ms = options.timeout_ms(),
+                                  .timeout_ms = function.timeout_ms(),
                                   .max_rows_per_worker = options.max_rows_per_worker(),
                                   // Nothing but its rows decides what such a function gives.
-                                  .outlives = options.unseeded()}),
-          options.structure());
+                                  .outlives = function.unseeded()}),
+          function.structure());
       return absl::OkStatus();
     });
 

@@ -438,7 +438,7 @@ def test_a_worker_that_forges_everything_harms_no_daemon(seed, tmp_path, monkeyp
 
 def test_a_function_of_another_kind_of_file_is_refused(tmp_path):
     (tmp_path / "f").write_bytes(b"penstock python\n" + bytes(100))
-    text = f'stage {{ range {{ stop: 3 }} }} stage {{ python {{ function: "{tmp_path / "f"}" output {{ name: "a" dtype: "int64" }} }} }}'
+    text = f'stage {{ range {{ stop: 3 }} }} stage {{ python {{ function {{ file: "{tmp_path / "f"}" output {{ name: "a" dtype: "int64" }} }} }} }}'
     with pytest.raises(penstock.InvalidArgumentError, match="no sealed memory file"):
         from penstock import _control
 

@@ -96,8 +96,7 @@ void StripFolders(v1::Stage* stage) {
 void StripWithoutEffect(v1::Stage* stage) {
   google::protobuf::Message* const options = MutableOptionsOf(stage);
   if (options == nullptr) return;
-  for (const int number : TraitsOf(*stage).without_effect)
-    options->GetReflection()->ClearField(options, OptionField(*options, number));
+  for (const Option option : TraitsOf(*stage).without_effect) ClearOption(options, option);
 }
 
 // Takes out of an op's options what has a figure of its own in the fingerprint (files, seeds, nested stages and, of the op that makes the
@@ -109,16 +108,14 @@ void StripOptions(v1::Stage* stage, bool makes_batches, Hash* seeds) {
   StripWithoutEffect(stage);
   const OpTraits& traits = TraitsOf(*stage);
   const google::protobuf::Reflection& reflection = *options->GetReflection();
-  const auto clear = [&](int number) {
-    if (const auto* const field = OptionField(*options, number); field != nullptr)
-      reflection.ClearField(options, field);
-  };
-  if (const auto* const seed = OptionField(*options, traits.seed);
-      seed != nullptr && reflection.HasField(*options, seed)) {
-    seeds->Add(static_cast<uint64_t>(reflection.GetInt64(*options, seed)));
+  if (const auto seed = FindOption(*options, traits.seed); seed.options != nullptr) {
+    const google::protobuf::Reflection& of_seed = *seed.options->GetReflection();
+    if (of_seed.HasField(*seed.options, seed.field))
+      seeds->Add(static_cast<uint64_t>(of_seed.GetInt64(*seed.options, seed.field)));
   }
-  for (const int number : {traits.seed, traits.files, traits.folder}) clear(number);
-  if (makes_batches) clear(traits.batch_size);
+  for (const Option option : {traits.seed, traits.files, traits.folder})
+    ClearOption(options, option);
+  if (makes_batches) ClearOption(options, traits.batch_size);
   const auto* const inputs = InputField(*options);
   if (inputs == nullptr) return;
   // Nested stages come by themselves; how many of them each input has tells where they belong.

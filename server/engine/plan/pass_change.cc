@@ -39,7 +39,7 @@ std::string ExactGlob(const std::string& path) {
 const FieldDescriptor* FilesField(v1::Stage* stage, Message** options) {
   *options = MutableOptionsOf(stage);
   if (*options == nullptr) return nullptr;
-  const FieldDescriptor* const field = OptionField(**options, TraitsOf(*stage).files);
+  const FieldDescriptor* const field = FindOption(**options, TraitsOf(*stage).files).field;
   if (field == nullptr) return nullptr;
   return (*options)->GetReflection()->FieldSize(**options, field) > 0 ? field : nullptr;
 }
@@ -54,7 +54,7 @@ absl::StatusOr<std::optional<uint64_t>> PassesOf(const Plan& plan) {
   const v1::Stage& last = *AllStages(spec)[static_cast<size_t>(built.order().stage)];
   if (Repeats(last)) {
     const Message& options = *OptionsOf(last);
-    const FieldDescriptor* const passes = OptionField(options, TraitsOf(last).passes);
+    const FieldDescriptor* const passes = FindOption(options, TraitsOf(last).passes).field;
     const google::protobuf::Reflection& reflection = *options.GetReflection();
     const int64_t count = reflection.GetInt64(options, passes);
     if (!reflection.HasField(options, passes) || count < 0) return std::optional<uint64_t>();

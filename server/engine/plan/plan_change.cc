@@ -21,6 +21,7 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 bool Equal(const Message& a, const Message& b) {
   return google::protobuf::util::MessageDifferencer::Equals(a, b);
@@ -31,8 +32,7 @@ bool DifferOnlyInWhatMayChange(const v1::Stage& from, const v1::Stage& to) {
   v1::Stage a = from, b = to;
   for (v1::Stage* stage : {&a, &b}) {
     Message* const options = MutableOptionsOf(stage);
-    for (const int number : TraitsOf(*stage).may_change)
-      options->GetReflection()->ClearField(options, OptionField(*options, number));
+    for (const Option option : TraitsOf(*stage).may_change) ClearOption(options, option);
   }
   return Equal(a, b);
 }
@@ -49,8 +49,8 @@ std::string AllThatMayChange() {
   const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
   for (int i = 0; i < oneof->field_count(); ++i) {
     const FieldDescriptor* const op = oneof->field(i);
-    for (const int number : TraitsOf(op).may_change)
-      ops[op->message_type()->FindFieldByNumber(number)->name()].push_back(op->name());
+    for (const Option option : TraitsOf(op).may_change)
+      ops[OptionField(*op->message_type(), option)->name()].push_back(op->name());
   }
   return absl::StrJoin(ops, " and ", [](std::string* out, const auto& option) {
     absl::StrAppend(out, "the ", option.first, " of ", absl::StrJoin(option.second, " and "));
@@ -62,10 +62,12 @@ void TakeWhatMayChange(const v1::Stage& from, v1::Stage* to) {
   Message* const options = MutableOptionsOf(to);
   const std::unique_ptr<Message> taken(options->New());
   taken->CopyFrom(*OptionsOf(from));
-  for (const int number : TraitsOf(*to).may_change) {
-    const FieldDescriptor* const field = OptionField(*options, number);
-    options->GetReflection()->ClearField(options, field);
-    options->GetReflection()->SwapFields(options, taken.get(), {field});
+  for (const Option option : TraitsOf(*to).may_change) {
+    ClearOption(options, option);
+    const FoundOption<Message> given = FindOption(taken.get(), option);
+    const FoundOption<Message> place = FindOption(options, option);
+    if (given.options == nullptr || place.options == nullptr) continue;
+    place.options->GetReflection()->SwapFields(place.options, given.options, {place.field});
   }
 }
 
@@ -167,11 +169,13 @@ void KeepSeeds(v1::Stage from, v1::Stage* to) {
     if (op == nullptr || op != OpField(*old_stages[i])) continue;
     if (new_stages[i]->name().empty()) new_stages[i]->set_name(old_stages[i]->name());
     Message* const options = MutableOptionsOf(new_stages[i]);
-    const FieldDescriptor* const seed = OptionField(*options, TraitsOf(op).seed);
-    if (seed == nullptr || options->GetReflection()->HasField(*options, seed)) continue;
-    const Message& old_options = *OptionsOf(*old_stages[i]);
-    options->GetReflection()->SetInt64(options, seed,
-                                       old_options.GetReflection()->GetInt64(old_options, seed));
+    const FoundOption<Message> seed = FindOption(options, TraitsOf(op).seed);
+    const auto old_seed = FindOption(*OptionsOf(*old_stages[i]), TraitsOf(op).seed);
+    if (seed.options == nullptr || old_seed.options == nullptr) continue;
+    const Reflection& reflection = *seed.options->GetReflection();
+    if (reflection.HasField(*seed.options, seed.field)) continue;
+    reflection.SetInt64(seed.options, seed.field,
+                        reflection.GetInt64(*old_seed.options, seed.field));
   }
   *to = new_spec.stage(0);
 }

@@ -10,6 +10,8 @@ namespace penstock {
 
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 namespace {
 
@@ -33,8 +35,36 @@ const OpTraits& TraitsOf(const FieldDescriptor* op) {
 
 const OpTraits& TraitsOf(const v1::Stage& stage) { return TraitsOf(OpField(stage)); }
 
-const FieldDescriptor* OptionField(const google::protobuf::Message& options, int number) {
-  return number == 0 ? nullptr : options.GetDescriptor()->FindFieldByNumber(number);
+const FieldDescriptor* OptionField(const Descriptor& options, Option option) {
+  const FieldDescriptor* const field =
+      option.number == 0 ? nullptr : options.FindFieldByNumber(option.number);
+  if (field == nullptr || option.inside_number == 0) return field;
+  const Descriptor* const inside = field->message_type();
+  return inside == nullptr ? nullptr : inside->FindFieldByNumber(option.inside_number);
+}
+
+FoundOption<const Message> FindOption(const Message& options, Option option) {
+  const FieldDescriptor* const field = OptionField(*options.GetDescriptor(), option);
+  if (field == nullptr) return {};
+  if (option.inside_number == 0) return {&options, field};
+  const FieldDescriptor* const around = options.GetDescriptor()->FindFieldByNumber(option.number);
+  const Reflection& reflection = *options.GetReflection();
+  if (!reflection.HasField(options, around)) return {};
+  return {&reflection.GetMessage(options, around), field};
+}
+
+FoundOption<Message> FindOption(Message* options, Option option) {
+  const FoundOption<const Message> found = FindOption(*options, option);
+  if (found.options == nullptr || option.inside_number == 0)
+    return {found.options == nullptr ? nullptr : options, found.field};
+  const FieldDescriptor* const around = options->GetDescriptor()->FindFieldByNumber(option.number);
+  return {options->GetReflection()->MutableMessage(options, around), found.field};
+}
+
+void ClearOption(Message* options, Option option) {
+  const FoundOption<Message> found = FindOption(options, option);
+  if (found.options != nullptr)
+    found.options->GetReflection()->ClearField(found.options, found.field);
 }
 
 const FieldDescriptor* InputField(const google::protobuf::Message& options) {

@@ -38,7 +38,16 @@ struct OpMeaning {
   std::string change = {};
 };
 
-// Options are named by the numbers of their fields (v1::Take::kCountFieldNumber). 0, or an empty list: the op has none such.
+// An option of an op, named by the number of its field (v1::Take::kCountFieldNumber) or, of one in a message that several ops have in common, by
+// that message's field and its own: {v1::Python::kFunctionFieldNumber, v1::PythonFunction::kSeedFieldNumber}. 0: none.
+struct Option {
+  constexpr Option(int field = 0, int inside = 0) : number(field), inside_number(inside) {}
+  bool operator==(const Option&) const = default;
+  int number;
+  int inside_number;
+};
+
+// 0, or an empty list: the op has no such option.
 struct OpTraits {
   OpPlace place = OpPlace::kInside;
   Given gives = Given::kOthers;
@@ -56,25 +65,25 @@ struct OpTraits {
       reads_ignored = nullptr;
 
   // int64: how many elements the op joins to a batch.
-  int batch_size = 0;
+  Option batch_size = 0;
   // int64: how often the op repeats its input. Absent or negative: without end.
-  int passes = 0;
+  Option passes = 0;
   // int64: tells its draws from those of others. A changed stage without one keeps the one that it had.
-  int seed = 0;
+  Option seed = 0;
   // A list of strings: paths or globs of the files that a source reads. They count in the fingerprint by what they match.
-  int files = 0;
+  Option files = 0;
   // string: a folder in which elements are kept. Which one is no matter of the order.
-  int folder = 0;
+  Option folder = 0;
   // string: a file of arrays. Its folder is no matter of the order.
-  int arrays = 0;
+  Option arrays = 0;
   // Of any type: other options that are no matter of the elements or their order.
-  std::vector<int> without_effect = {};
+  std::vector<Option> without_effect = {};
   // Strings, or lists of them: expressions, in which random functions without a seed get one.
-  std::vector<int> expressions = {};
+  std::vector<Option> expressions = {};
   // Whether its work may draw, whatever its expressions are.
   bool draws = false;
   // Of any type: options of an order op that may change while the pipeline runs. They are no part of a position.
-  std::vector<int> may_change = {};
+  std::vector<Option> may_change = {};
   // What it means in every plan; PlanBuilder::RaiseMeaning() raises that for one.
   OpMeaning meaning = {};
 };
@@ -85,9 +94,21 @@ void RegisterTraits(std::string_view op, OpTraits traits);
 const OpTraits& TraitsOf(const google::protobuf::FieldDescriptor* op);
 const OpTraits& TraitsOf(const v1::Stage& stage);
 
-// The field of that number; null for 0.
-const google::protobuf::FieldDescriptor* OptionField(const google::protobuf::Message& options,
-                                                     int number);
+// The field of that option, and the message that has it.
+template <typename Options>
+struct FoundOption {
+  Options* options =
+      nullptr;  // null where the op has no such option, or the message around it is absent
+  const google::protobuf::FieldDescriptor* field = nullptr;
+};
+FoundOption<const google::protobuf::Message> FindOption(const google::protobuf::Message& options,
+                                                        Option option);
+FoundOption<google::protobuf::Message> FindOption(google::protobuf::Message* options,
+                                                  Option option);
+void ClearOption(google::protobuf::Message* options, Option option);
+// Of an op with such options; null for none.
+const google::protobuf::FieldDescriptor* OptionField(const google::protobuf::Descriptor& options,
+                                                     Option option);
 // The field that holds nested stages; null where the op has none.
 const google::protobuf::FieldDescriptor* InputField(const google::protobuf::Message& options);
 

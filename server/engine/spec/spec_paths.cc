@@ -36,18 +36,19 @@ void VisitField(Message* message, const FieldDescriptor* field, PathKind kind,
   }
 }
 
-void VisitNumber(Message* message, int number, PathKind kind, const PathVisit& visit) {
-  VisitField(message, OptionField(*message, number), kind, visit);
+void VisitOption(Message* message, Option option, PathKind kind, const PathVisit& visit) {
+  const FoundOption<Message> found = FindOption(message, option);
+  VisitField(found.options, found.field, kind, visit);
 }
 
 // What an op's options hold of these two types may be in files, whatever the op is.
 void VisitValues(Message* message, const PathVisit& visit) {
   if (message->GetDescriptor() == v1::TensorValues::descriptor()) {
-    VisitNumber(message, v1::TensorValues::kNpyFieldNumber, PathKind::kArrays, visit);
-    VisitNumber(message, v1::TensorValues::kNpzFieldNumber, PathKind::kArrays, visit);
+    VisitOption(message, v1::TensorValues::kNpyFieldNumber, PathKind::kArrays, visit);
+    VisitOption(message, v1::TensorValues::kNpzFieldNumber, PathKind::kArrays, visit);
   } else if (message->GetDescriptor() == v1::Constant::descriptor()) {
-    VisitNumber(message, v1::Constant::kNpyFieldNumber, PathKind::kConstants, visit);
-    VisitNumber(message, v1::Constant::kTextLineFieldNumber, PathKind::kConstants, visit);
+    VisitOption(message, v1::Constant::kNpyFieldNumber, PathKind::kConstants, visit);
+    VisitOption(message, v1::Constant::kTextLineFieldNumber, PathKind::kConstants, visit);
   }
 }
 
@@ -74,9 +75,9 @@ void VisitPaths(v1::Stage* stage, const PathVisit& visit) {
   Message* const options = MutableOptionsOf(stage);
   if (options == nullptr) return;
   const OpTraits& traits = TraitsOf(*stage);
-  VisitNumber(options, traits.files, PathKind::kFiles, visit);
-  VisitNumber(options, traits.arrays, PathKind::kArrays, visit);
-  VisitNumber(options, traits.folder, PathKind::kFolder, visit);
+  VisitOption(options, traits.files, PathKind::kFiles, visit);
+  VisitOption(options, traits.arrays, PathKind::kArrays, visit);
+  VisitOption(options, traits.folder, PathKind::kFolder, visit);
   VisitMessages(options, [&visit](Message* message) { VisitValues(message, visit); });
 }
 

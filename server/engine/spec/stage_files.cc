@@ -9,18 +9,18 @@
 namespace penstock {
 namespace {
 
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Puts what `change` makes of each expression in its place, until one fails.
 template <typename Change>
 absl::Status ChangeExpressions(v1::Stage* stage, Change change) {
-  Message* const options = MutableOptionsOf(stage);
-  if (options == nullptr) return absl::OkStatus();
-  const Reflection& reflection = *options->GetReflection();
-  for (const int number : TraitsOf(*stage).expressions) {
-    const FieldDescriptor* const field = OptionField(*options, number);
+  Message* const all_options = MutableOptionsOf(stage);
+  if (all_options == nullptr) return absl::OkStatus();
+  for (const Option option : TraitsOf(*stage).expressions) {
+    const auto [options, field] = FindOption(all_options, option);
+    if (options == nullptr) continue;
+    const Reflection& reflection = *options->GetReflection();
     const bool is_list = field->is_repeated();
     const int count = is_list ? reflection.FieldSize(*options, field) : 1;
     for (int i = 0; i < count; ++i) {

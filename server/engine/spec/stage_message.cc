@@ -29,9 +29,9 @@ Message* MutableOptionsOf(v1::Stage* stage) {
 
 bool CallsRandom(const v1::Stage& stage) {
   if (TraitsOf(stage).draws) return true;
-  const Message* const options = OptionsOf(stage);
-  for (const int number : TraitsOf(stage).expressions) {
-    const FieldDescriptor* const field = OptionField(*options, number);
+  for (const Option option : TraitsOf(stage).expressions) {
+    const auto [options, field] = FindOption(*OptionsOf(stage), option);
+    if (options == nullptr) continue;
     const Reflection& reflection = *options->GetReflection();
     if (!field->is_repeated()) {
       if (expr::CallsRandom(reflection.GetString(*options, field))) return true;
@@ -45,11 +45,11 @@ bool CallsRandom(const v1::Stage& stage) {
 }
 
 void GiveSeeds(v1::Stage* stage) {
-  Message* const options = MutableOptionsOf(stage);
   // Short ones, since they stand in a text that people read; a stage has but few.
   const auto draw = [] { return DrawSeed() & INT32_MAX; };
-  for (const int number : TraitsOf(*stage).expressions) {
-    const FieldDescriptor* const field = OptionField(*options, number);
+  for (const Option option : TraitsOf(*stage).expressions) {
+    const auto [options, field] = FindOption(MutableOptionsOf(stage), option);
+    if (options == nullptr) continue;
     const Reflection& reflection = *options->GetReflection();
     if (!field->is_repeated()) {
       const std::string text = reflection.GetString(*options, field);

@@ -15,6 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kMaxThreads = 1024;
+
 // InvalidArgument where numbers in strings of this output are none.
 absl::Status CheckPacked(const v1::PythonOutput& output, const Feature& feature) {
   if (!output.has_packed()) return absl::OkStatus();
@@ -117,6 +119,29 @@ Json ExchangedJson(const Signature& features, const DeclaredOutputs& outputs) {
     list[i]["packed_shape"] = outputs[i].packed_shape();
   }
   return list;
+}
+
+absl::StatusOr<Signature> ReadDeclaredFunction(const v1::PythonFunction& function, bool counted) {
+  absl::StatusOr<Signature> outputs = ReadDeclaredOutputs(function.output(), counted);
+  if (!outputs.ok()) return outputs.status();
+  for (const absl::Status& status :
+       {CheckDeclaredStructure(function.structure(), *outputs),
+        function.has_threads() ? CheckFromOne("threads", function.threads(), kMaxThreads)
+                               : absl::OkStatus(),
+        function.has_timeout_ms() ? CheckFromOne("timeout_ms", function.timeout_ms(), INT32_MAX)
+                                  : absl::OkStatus()}) {
+    if (!status.ok()) return status;
+  }
+  return outputs;
+}
+
+Json FunctionJson(const v1::PythonFunction& function, const std::string& name) {
+  return {{"name", name},
+          {"seeds", !function.unseeded()},
+          {"describes", function.describes()},
+          {"threads", function.has_threads() ? function.threads() : 1},
+          {"sets_threads", function.has_threads()},
+          {"casts", function.casts()}};
 }
 
 absl::Status CheckFromOne(absl::string_view what, int64_t value, int64_t most) {

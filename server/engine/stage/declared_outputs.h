@@ -28,6 +28,11 @@ absl::Status CheckDeclaredStructure(const std::string& structure, const Signatur
 nlohmann::ordered_json ExchangedJson(const Signature& features);
 nlohmann::ordered_json ExchangedJson(const Signature& features, const DeclaredOutputs& outputs);
 
+// What a function is declared to return. InvalidArgument where an option is wrong that ops of Python functions have in common.
+absl::StatusOr<Signature> ReadDeclaredFunction(const v1::PythonFunction& function, bool counted);
+// Of what a worker is told, the part that is in those options.
+nlohmann::ordered_json FunctionJson(const v1::PythonFunction& function, const std::string& name);
+
 // InvalidArgument for an option outside of 1 to `most`.
 absl::Status CheckFromOne(absl::string_view what, int64_t value, int64_t most);
 

@@ -35,7 +35,8 @@ struct OpList {
 OpList FilesOf(v1::Stage* stage) {
   Message* const op = MutableOptionsOf(stage);
   if (op == nullptr) return {};
-  return {op, OptionField(*op, TraitsOf(*stage).files)};
+  const auto [options, field] = FindOption(op, TraitsOf(*stage).files);
+  return {options, field};
 }
 
 // The stages of a spec with the names that the user sees.

@@ -255,11 +255,26 @@ class Lazily:
 
 # --- the stage ----------------------------------------------------------------------------------
 
+# What the ops of Python functions have in common: the fields of the message PythonFunction.
+_OF_FUNCTION = frozenset(
+    ("name", "file", "version", "output", "structure", "timeout_ms", "threads", "seed", "unseeded", "code", "describes", "casts")
+)
+
+
+def stage_of(op, fields, name=None, line=None):
+    """The stage of a Python function.
+
+    Args:
+      fields: those of the op, and those of its function, as fields_of() gives them, in any order.
+    """
+    function = _textproto.Message(*(field for field in fields if field[0] in _OF_FUNCTION))
+    return Stage(op, [("function", function), *(field for field in fields if field[0] not in _OF_FUNCTION)], name, line)
+
 
 def fields_of(
     op, function, constants=None, version="", *, timeout_ms=None, workers=None, max_rows_per_worker=None, threads=None, seed=None, seeds=True
 ):  # fmt: skip
-    """What a stage says of a Python function: its name, and two lists of fields, of which a stage that describes has the first alone.
+    """What a stage says of a Python function (stage_of): its name, and two lists of fields, of which a stage that describes has the first alone.
 
     Args:
       constants: a dict from the places of arguments that are constants to their values.
@@ -274,7 +289,7 @@ def fields_of(
         ("timeout_ms", None if timeout_ms is None else at_least(1, timeout_ms, "timeout_ms")),
         ("threads", None if threads is None else at_least(1, threads, "threads")),
     ]
-    common = [("name", shown), ("function", file), ("version", str(version) or None), *limits, ("unseeded", None if seeds else True)]
+    common = [("name", shown), ("file", file), ("version", str(version) or None), *limits, ("unseeded", None if seeds else True)]
     return shown, common, [("seed", Seed(optional(seed, "seed"))), ("code", Code(file.code))]
 
 
@@ -289,7 +304,7 @@ def map_by_python(dataset, function, output, version, timeout_ms, workers, max_r
         # One worker is enough, and its draws are nobody's.
         fields = [(field, value) for field, value in common if field != "workers"]
         told = _textproto.Message(("name", "value"), ("dtype", "string"))
-        return Stage("python", [*fields, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
+        return stage_of("python", [*fields, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
 
     known = Learned(dataset, describing, shown) if output is None else Declared(output, shown)
     fields = [
@@ -299,4 +314,4 @@ def map_by_python(dataset, function, output, version, timeout_ms, workers, max_r
         ("structure", Lazily(lambda: _structure.to_json(known.structure))),
     ]
     structure = ASK if output is None else known.structure
-    return dataset._like((*dataset._stages, Stage("python", fields, name, line)), structure, dataset._count)
+    return dataset._like((*dataset._stages, stage_of("python", fields, name, line)), structure, dataset._count)

@@ -9,7 +9,7 @@ import numpy as np
 
 from penstock import _dtypes, _errors, _structure
 from penstock._dataset._chain import ASK
-from penstock._dataset._python import Declared, Learned, Lazily, fields_of, output_of
+from penstock._dataset._python import Declared, Learned, Lazily, fields_of, output_of, stage_of
 from penstock._options import TensorSpec
 from penstock._running._iterator import DatasetIterator
 from penstock._spec import _textproto
@@ -73,7 +73,7 @@ class Call:
             told = _textproto.Message(("name", "value"), ("dtype", "string"))
             fields = [(field, value) for field, value in self._fields if field != "workers"]
             fields += [("input", names), ("workers", 1), ("describes", True), ("output", told), ("structure", "null")]
-            return Stage("python", fields, None, self._line)
+            return stage_of("python", fields, None, self._line)
 
         dataset = trace.dataset._like((*trace.dataset._stages, *in_front, *stages), None)
         found = Learned(dataset, describing, self._shown)._description["outputs"]
@@ -87,7 +87,7 @@ class Call:
         returns = _structure.to_json((None,) * len(results))
         outputs = Lazily(lambda: [output_of(name, self.spec_of(i)) for i, name in enumerate(results)])
         fields = [*self._fields, *self._of_draws, ("input", inputs), ("keep", kept or None), ("returns", returns), ("output", outputs)]
-        return Stage("python", fields, None, self._line)
+        return stage_of("python", fields, None, self._line)
 
 
 def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None, **options):
@@ -222,7 +222,7 @@ def filter_by_python(dataset, function, name, options):
     paths = _structure.paths(dataset._structure)
     flag, line = _fresh(paths, "holds"), user_line()
     output = output_of(flag, TensorSpec((), np.bool_))
-    stage = Stage("python", [*fields, *of_draws, ("keep", paths), ("returns", "null"), ("output", output)], None, line)
+    stage = stage_of("python", [*fields, *of_draws, ("keep", paths), ("returns", "null"), ("output", output)], None, line)
     return _restored(dataset, [stage], "filter", flag, name, line)
 
 
@@ -253,7 +253,7 @@ def flat_map_by_python(dataset, function, output, name, options):
     def describing():
         told = _textproto.Message(("name", "value"), ("dtype", "string"))
         few = [(field, value) for field, value in fields if field != "workers"]
-        return Stage("python", [*few, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
+        return stage_of("python", [*few, ("workers", 1), ("describes", True), ("output", told), ("structure", "null")], None, line)
 
     known = _LearnedOfEach(dataset, describing, shown) if output is None else Declared(output, shown)
     specs = {} if output is None else known.specs
@@ -265,7 +265,7 @@ def flat_map_by_python(dataset, function, output, name, options):
     def outputs():
         return [_of_all(message, packed) for message in known.outputs()]
 
-    stage = Stage(
+    stage = stage_of(
         "python",
         [*fields, *of_draws, ("output", Lazily(outputs)), ("structure", Lazily(lambda: _structure.to_json(known.structure)))],
         None, line,

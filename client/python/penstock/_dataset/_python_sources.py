@@ -8,13 +8,13 @@ import numpy as np
 from penstock import _dtypes, _errors, _structure
 from penstock._dataset._arguments import at_least
 from penstock._dataset._chain import ASK, of_stages
-from penstock._dataset._python import Declared, Learned, Lazily, fields_of, name_of, output_of
+from penstock._dataset._python import Declared, Learned, Lazily, fields_of, name_of, output_of, stage_of
 from penstock._dataset._python_calls import constant
 from penstock._options import TensorSpec
 from penstock._running._iterator import DatasetIterator
 from penstock._spec import _textproto
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Stage, Trait, declare
+from penstock._spec._stage import Trait, declare
 
 declare("from_generator", Trait.GIVES_NO_PATHS, Trait.BY_VALUE)
 
@@ -53,7 +53,7 @@ def from_generator(generator, output_types, output_shapes, args, output_signatur
         if known is None:
             known = _known(fields, output_types, output_shapes, output_signature, name_of(generator), line)
         outputs = [("output", Lazily(known.outputs)), ("structure", Lazily(lambda: _structure.to_json(known.structure)))]
-        stage = Stage("from_generator", [*fields, *of_draws, *outputs], name, line)
+        stage = stage_of("from_generator", [*fields, *of_draws, *outputs], name, line)
         datasets.append(of_stages([stage], ASK if isinstance(known, Learned) else known.structure))
     if len(datasets) == 1:
         return datasets[0]
@@ -95,7 +95,7 @@ def _known(fields, types, shapes, signature, shown, line):
 
     def describing():
         told = _textproto.Message(("name", "value"), ("dtype", "string"))
-        return Stage("from_generator", [*fields, ("describes", True), ("output", told), ("structure", "null")], None, line)
+        return stage_of("from_generator", [*fields, ("describes", True), ("output", told), ("structure", "null")], None, line)
 
     learned = _LearnedOfFirst(describing, shown)
     if types is None:

@@ -17,7 +17,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter, _SingleProcessDataL
 
 import penstock
 from penstock import _core, _errors
-from penstock._spec._stage import Seed, Stage
+from penstock._spec._stage import with_seed
 from penstock._loading import _iterables, _parcel, _payload, _state
 from penstock._loading._indices import pack
 from penstock._loading._outlines import Outlines
@@ -144,8 +144,7 @@ class _ByWorkers(_BaseDataLoaderIter):
 
     def _run(self, rows, seed=0):
         """A loop over the pipeline that makes batches of a dataset of rows. It runs from now on, in processes of its own where the seed is."""
-        work = Stage(self._work.op, [(field, Seed(seed) if field == "seed" else value) for field, value in self._work.fields])
-        made = penstock.Dataset((*rows._stages, work), None, rows.cardinality())
+        made = penstock.Dataset((*rows._stages, with_seed(self._work, seed)), None, rows.cardinality())
         run = penstock.DatasetIterator(made.prefetch(min(self._prefetch, _MOST_SLOTS)), self._socket, first_pass=True)
         try:
             run._start()

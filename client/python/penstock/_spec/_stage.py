@@ -213,6 +213,22 @@ class Nested:
         self.stages = tuple(stages)
 
 
+def _has_seed(fields):
+    """Whether one of them is a Seed, or of a message in one of them."""
+    return any(isinstance(value, Seed) or isinstance(value, _textproto.Message) and _has_seed(value.fields) for _, value in fields)
+
+
+def with_seed(stage, seed):
+    """The stage with that number in the place of its own Seeds."""
+
+    def seeded(value):
+        if isinstance(value, Seed):
+            return Seed(seed)
+        return _textproto.Message(*((field, seeded(inner)) for field, inner in value.fields)) if isinstance(value, _textproto.Message) else value
+
+    return Stage(stage.op, [(field, seeded(value)) for field, value in stage.fields], stage.name, stage.line)
+
+
 class Spec:
     """Stages written as the text of a PipelineSpec.
 
@@ -251,7 +267,7 @@ class Spec:
         self.lines[name] = stage.line
         fields = [(field, self._value(value)) for field, value in stage.fields]
         # Draws are told apart by their seeds alone, as tf.data's: wherever a dataset stands, and whatever its stages are called, it has one order.
-        is_seeded = name != stage.op and any(isinstance(value, Seed) for _, value in stage.fields)
+        is_seeded = name != stage.op and _has_seed(stage.fields)
         draw_name = stage.op if is_seeded else None
         return _textproto.Message(("name", stage.name), ("draw_name", draw_name), (stage.op, _textproto.Message(*fields)))
 
