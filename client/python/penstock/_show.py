@@ -128,7 +128,8 @@ def _short(text):
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def of_loader(loader):
-    """A loader's state and counters for notebooks."""
-    rows = [(key, value) for key, value in loader.stats().items() if value != ""]
-    return _html.table((type(loader).__name__, repr(loader)), rows)
+def of_loader(loader, has_begun=True):
+    """A loader's state and counters for notebooks. What has not begun is not asked: that would begin it."""
+    said = repr(loader)
+    rows = [(key, value) for key, value in loader.stats().items() if value != ""] if has_begun else []
+    return _html.table((type(loader).__name__, said), rows)

@@ -41,8 +41,8 @@ absl::Status UserQuotas::CheckPipelines(uid_t user, size_t pipelines) const {
       pipelines < static_cast<size_t>(quota->max_pipelines()))
     return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("user ", user, " has ", pipelines, " pipelines, and may have at most ",
-                   quota->max_pipelines(), " (", name,
+      absl::StrCat("user ", user, " has ", pipelines, pipelines == 1 ? " pipeline" : " pipelines",
+                   ", and may have at most ", quota->max_pipelines(), " (", name,
                    ".max_pipelines of the daemon's configuration): delete one ", kWhose,
                    ", or have the quota raised"));
 }

@@ -148,7 +148,7 @@ class DatasetIterator:
 
     def _repr_html_(self):
         """For notebooks: the dataset's tables, and where the pass is."""
-        return self._dataset._repr_html_() + _show.of_loader(self)
+        return self._dataset._repr_html_() + _show.of_loader(self, has_begun=self._loader is not None or self._closed)
 
     def _make_spec(self, name):
         options = self._dataset._options
