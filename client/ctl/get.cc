@@ -9,6 +9,7 @@
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
 #include "client/ctl/json_line.h"
+#include "client/ctl/user_name.h"
 #include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
@@ -24,6 +25,8 @@ absl::Status Get(const std::string& socket, const std::string& name, bool json) 
   google::protobuf::TextFormat::PrintToString(pipeline->spec(), &spec);
   // All but the spec as comments, so that the output is a spec.
   std::printf("# state: %s\n", StateName(pipeline->state()).c_str());
+  if (pipeline->has_owner_uid())
+    std::printf("# owner: %s\n", UserName(pipeline->owner_uid()).c_str());
   if (pipeline->has_world()) {
     std::printf("# world: %s, of batches of %u rows\n", DescribeWorld(pipeline->world()).c_str(),
                 pipeline->batch_rows());

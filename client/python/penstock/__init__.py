@@ -54,6 +54,7 @@ from penstock._json import JsonFeature, decode_json
 from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
+from penstock._show import show
 from penstock._sparse import SparseTensor
 from penstock._dataset._arrow import ArrowDataset
 from penstock._dataset._arrow_features import ArrowFeature
@@ -139,6 +140,7 @@ __all__ = [
     "rng",
     "offer_workers",
     "shared_daemon",
+    "show",
     "stop_private_daemon",
     "string",
     "strings",

@@ -285,7 +285,10 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
     const auto visible = [&](const std::string& name) {
       return access_.Has(request.visitor.who, v1::RIGHT_READ, name);
     };
-    if (status.ok()) status = table_.Delete(parsed.pipeline, visible);
+    if (status.ok()) {
+      status = table_.Delete(parsed.pipeline, visible, /*expected=*/nullptr,
+                             AskerOf(request.visitor.who));
+    }
     if (!status.ok()) return status;
     return std::string();
   }
@@ -383,6 +386,7 @@ absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::Pip
   options.world = WorldOf(request.parsed);
   options.fewest_hosts = request.parsed.fewest_hosts;
   options.owner = {"", request.visitor.who.uid, request.visitor.pid};
+  options.created_by = AskerOf(request.visitor.who);
   options.unwanted = WhileConnected(request.visitor.socket.get());
   const auto pipeline = table_.Create(
       spec, std::move(options),

@@ -123,6 +123,11 @@ std::optional<uid_t> PipelineServiceImpl::UserOf(const grpc::ServerContext* cont
   return who.ok() ? std::optional(who->uid) : std::nullopt;
 }
 
+Asker PipelineServiceImpl::By(const grpc::ServerContext* context) const {
+  const std::optional<Identity> who = who_is_(*context);
+  return who ? AskerOf(*who) : Asker();
+}
+
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
   return [this, context](const std::string& name) {
     return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
@@ -176,6 +181,7 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.world = WorldIn(*request);
   options.fewest_hosts = FewestHostsIn(*request);
   options.owner = {"", creator->uid, creator->pid};
+  options.created_by = AskerOf(*creator);
   options.unwanted = WhileCalled(context, kPlanTime, "the creation");
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
@@ -229,6 +235,7 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
     v1::Pipeline& out = all[name];
     out.set_name(name);
     out.set_state(v1::PIPELINE_STATE_RETURNING);
+    if (const auto uid = table_.OwnerUid(name)) out.set_owner_uid(*uid);
     if (failure.ok()) continue;
     out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
     out.mutable_error()->set_message(ReadableUtf8(failure.message()));
@@ -369,7 +376,8 @@ grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
   // Not Get(): what has not come back after a restart can be deleted as well.
   const absl::Status status = Admit(context, v1::RIGHT_CONTROL, request->name());
   if (!status.ok()) return ToGrpc(WithReason(status, "ACCESS_DENIED"), request->name());
-  const absl::Status deleted = table_.Delete(request->name(), VisibleTo(context));
+  const absl::Status deleted =
+      table_.Delete(request->name(), VisibleTo(context), /*expected=*/nullptr, By(context));
   return ToGrpc(deleted.ok() ? deleted : NotThere(deleted), request->name());
 }
 

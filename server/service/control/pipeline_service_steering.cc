@@ -157,9 +157,11 @@ absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested,
 
 // One try of an update: Aborted where the pipeline was changed meanwhile.
 absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipelineRequest& request,
-                                      std::optional<uid_t> user, std::string* notice) {
+                                      std::optional<uid_t> user, const Asker& by,
+                                      std::string* notice) {
   RequestedChange requested;
   requested.user = user;
+  requested.by = by;
   // Stages are compared with those that this etag stands for.
   requested.etag = request.etag().empty() ? pipeline.etag() : request.etag();
   const v1::PipelineSpec now = pipeline.LastSpec();
@@ -183,7 +185,7 @@ grpc::Status PipelineServiceImpl::PausePipeline(grpc::ServerContext* context,
                                                 v1::PausePipelineResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  return ToGrpc((*pipeline)->Pause(true), request->name());
+  return ToGrpc((*pipeline)->Pause(true, /*notice=*/nullptr, By(context)), request->name());
 }
 
 grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
@@ -192,10 +194,11 @@ grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (SetAside(pipeline.status(), request->name())) {
     // It comes back as after a restart, paused if it was.
-    return ToGrpc(table_.TakeBack(request->name()), request->name());
+    return ToGrpc(table_.TakeBack(request->name(), By(context)), request->name());
   }
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  return ToGrpc((*pipeline)->Pause(false, response->mutable_notice()), request->name());
+  return ToGrpc((*pipeline)->Pause(false, response->mutable_notice(), By(context)),
+                request->name());
 }
 
 grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
@@ -206,7 +209,8 @@ grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
   const auto timeout =
       Milliseconds("timeout_ms", request->timeout_ms(), kDefaultDrainMs, kMaxDrainMs);
   if (!timeout.ok()) return ToGrpc(timeout.status(), request->name());
-  const auto drained = (*pipeline)->Drain(*timeout, [context] { return context->IsCancelled(); });
+  const auto drained = (*pipeline)->Drain(
+      *timeout, [context] { return context->IsCancelled(); }, By(context));
   if (!drained.ok()) return ToGrpc(drained.status(), request->name());
   response->set_step(drained->step);
   response->set_cursor(drained->cursor);
@@ -220,6 +224,7 @@ grpc::Status PipelineServiceImpl::SeekPipeline(grpc::ServerContext* context,
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   RequestedChange requested;
   requested.etag = request->etag();
+  requested.by = By(context);
   requested.change.set_seek_cursor(request->cursor());
   if (absl::Status status = ReadStep(*request, &requested); !status.ok())
     return ToGrpc(status, request->name());
@@ -245,11 +250,13 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     request = &resolved;
   }
   std::string* const notice = response->mutable_notice();
-  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, UserOf(context), notice);
+  const Asker by = By(context);
+  const std::optional<uid_t> user = UserOf(context);
+  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, user, by, notice);
   // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
   for (int turn = 1;
        turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
-    change = UpdateOnce(**pipeline, *request, UserOf(context), notice);
+    change = UpdateOnce(**pipeline, *request, user, by, notice);
   }
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);
@@ -276,6 +283,9 @@ grpc::Status PipelineServiceImpl::DetachConsumer(grpc::ServerContext* context,
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   absl::Status status = (*pipeline)->DetachConsumer(request->id(), request->pid());
+  if (status.ok())
+    spdlog::info("pipeline {}: consumer {} is sent away{}", request->name(), request->id(),
+                 By(context).By());
   if (absl::IsNotFound(status)) status = WithReason(status, "CONSUMER_NOT_FOUND");
   return ToGrpc(WithField(std::move(status), "id"), request->name());
 }
@@ -299,10 +309,10 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                             "group"),
                   request->name());
   }
-  return ToGrpc(
-      (*pipeline)->SetSlowPolicy(request->group(), *slow,
-                                 request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms()),
-      request->name());
+  return ToGrpc((*pipeline)->SetSlowPolicy(
+                    request->group(), *slow,
+                    request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms(), By(context)),
+                request->name());
 }
 
 grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
@@ -310,7 +320,7 @@ grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
                                             v1::DropGroupResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  absl::Status status = (*pipeline)->DropGroup(request->group());
+  absl::Status status = (*pipeline)->DropGroup(request->group(), By(context));
   if (absl::IsNotFound(status)) status = WithReason(status, "GROUP_NOT_FOUND");
   return ToGrpc(WithField(std::move(status), "group"), request->name());
 }
@@ -337,10 +347,11 @@ grpc::Status PipelineServiceImpl::ProfilePipeline(grpc::ServerContext* context,
   const auto duration =
       Milliseconds("duration_ms", request->duration_ms(), kDefaultProfileMs, kMaxProfileMs);
   if (!duration.ok()) return ToGrpc(duration.status(), request->name());
-  const auto spans = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
-  if (!spans.ok()) return ToGrpc(spans.status(), request->name());
-  response->set_trace(ProfileJson(request->name(), (*pipeline)->StageNames(), *spans));
-  response->set_dropped(spans->dropped);
+  const auto taken = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
+  if (!taken.ok()) return ToGrpc(taken.status(), request->name());
+  response->set_trace(
+      ProfileJson(request->name(), (*pipeline)->StageNames(), taken->spans, taken->waits));
+  response->set_dropped(taken->spans.dropped);
   return grpc::Status::OK;
 }
 
@@ -355,7 +366,8 @@ grpc::Status PipelineServiceImpl::SetLogLevel(grpc::ServerContext* context,
                                 absl::StrCat("level: expected a level, found ", request->level())),
                             "level"));
   }
-  spdlog::info("the log's level is {} from here on", v1::LogLevel_Name(request->level()));
+  spdlog::info("the log's level is {} from here on, set{}", v1::LogLevel_Name(request->level()),
+               By(context).By());
   SetLogLevelNow(request->level());
   return grpc::Status::OK;
 }

@@ -62,6 +62,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
       [spec, options, &files] { return Prepare(spec, options, files); });
   if (!prepared.ok()) return prepared.status();
   const std::shared_ptr<Pipeline> pipeline = std::move(prepared->pipeline);
+  if (absl::Status taken = pipeline->numbers_.TakeWorkers(options.returns); !taken.ok())
+    return taken;
   if (options.returns) return pipeline;
   PipelineStreams& streams = pipeline->streams_;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
@@ -86,8 +88,9 @@ uint32_t Pipeline::MostSlots() const {
   return stream == nullptr ? 0 : numbers_.MostSlots(stream->writer());
 }
 
-absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelled& cancelled) {
-  if (absl::Status status = Pause(true); !status.ok()) return status;
+absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelled& cancelled,
+                                          const Asker& by) {
+  if (absl::Status status = Pause(true, /*notice=*/nullptr, by); !status.ok()) return status;
   return WaitUntilTaken(name(), streams_, timeout, cancelled);
 }
 

@@ -36,7 +36,7 @@ const char* Verb(ring::SlowPolicy slow) {
 
 }  // namespace
 
-absl::Status PipelineSteering::Pause(bool paused, std::string* notice) {
+absl::Status PipelineSteering::Pause(bool paused, std::string* notice, const Asker& by) {
   // Streams that are made meanwhile would miss it.
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   const absl::StatusOr<bool> changed = keeper_.Pause(paused, notice);
@@ -49,9 +49,9 @@ absl::Status PipelineSteering::Pause(bool paused, std::string* notice) {
       stream->Release();
     }
   }
-  spdlog::info("pipeline {} {}", name_, paused ? "paused" : "goes on");
+  spdlog::info("pipeline {} {}{}", name_, paused ? "paused" : "goes on", by.By());
   events_.Tell(paused ? v1::EVENT_KIND_PAUSED : v1::EVENT_KIND_RESUMED,
-               paused ? "it begins no further batch" : "it goes on");
+               paused ? "it begins no further batch" : "it goes on", by);
   return absl::OkStatus();
 }
 
@@ -130,9 +130,9 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
   }
   const std::string from = FromWhere(change);
-  spdlog::info("pipeline {} changed from {} on: {}", name_, from,
+  spdlog::info("pipeline {} changed{} from {} on: {}", name_, requested.by.By(), from,
                change.ShortDebugString().substr(0, kMostLogged));
-  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), requested.by, &change);
   if (notice != nullptr) *notice = std::move(why_later);
   return change;
 }
@@ -204,9 +204,10 @@ absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& req
   if (absl::Status status = keeper_.Keep(etag, timeline, nullptr); !status.ok()) return status;
   for (const auto& stream : held.streams()) stream->DropLastPhase();
   const std::string from = FromWhere(*change);
-  spdlog::info("pipeline {}: the change from {} on was withdrawn", name_, from);
+  spdlog::info("pipeline {}: the change from {} on was withdrawn{}", name_, from,
+               requested.by.By());
   events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("that from ", from, " on was withdrawn"),
-               &*change);
+               requested.by, &*change);
   return change;
 }
 
@@ -291,24 +292,24 @@ absl::Status PipelineSteering::Tune(const Tuning& wanted, v1::Autotune report) {
 }
 
 absl::Status PipelineSteering::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow,
-                                             uint32_t lag_ms) {
+                                             uint32_t lag_ms, const Asker& by) {
   // Streams that are made meanwhile would miss it.
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   if (absl::Status status = keeper_.SetSlowPolicy(group, slow, lag_ms); !status.ok()) return status;
   for (const auto& stream : streams_.All()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
   events_.Tell(v1::EVENT_KIND_UPDATED,
-               absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
+               absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)), by);
   return absl::OkStatus();
 }
 
-absl::Status PipelineSteering::DropGroup(const std::string& group) {
+absl::Status PipelineSteering::DropGroup(const std::string& group, const Asker& by) {
   bool found = false;
   for (const auto& stream : streams_.All()) {
     found |=
         stream->writer().DropGroup(group, "DETACHED: its group was ended by the control plane");
   }
   if (!found) return absl::NotFoundError(absl::StrCat("no group ", group, " at pipeline ", name_));
-  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"));
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"), by);
   return absl::OkStatus();
 }
 

@@ -35,6 +35,7 @@ struct RequestedChange {
   bool withdraw = false;         // the one that waits is taken back; `change` is its time only
   // Who asks for it; absent: nobody whose functions may come with it.
   std::optional<uid_t> user = std::nullopt;
+  Asker by = {};  // for events and the log
 };
 
 class PipelineSteering {
@@ -54,10 +55,11 @@ class PipelineSteering {
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
                                     std::string* notice = nullptr);
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
-  absl::Status Pause(bool paused, std::string* notice);
-  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  absl::Status Pause(bool paused, std::string* notice, const Asker& by);
+  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms,
+                             const Asker& by);
   // NotFound where there is none of that name.
-  absl::Status DropGroup(const std::string& group);
+  absl::Status DropGroup(const std::string& group, const Asker& by);
 
  private:
   // A step, or for `at_next_epoch` the epoch, at which the change may hold.

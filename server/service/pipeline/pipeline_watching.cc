@@ -19,7 +19,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(50);
+// Between two looks at the consumers of a pipeline that is profiled.
+constexpr std::chrono::milliseconds kLook(2);
 
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
@@ -102,6 +103,8 @@ v1::Pipeline PipelineWatching::Describe() const {
   AddPythonFunctions(result.spec(), &functions);
   if (!functions.empty()) result.set_python_uid(options_.owner.uid);
   if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
+  if (const auto uid = ShownUid(options_.owner.uid)) result.set_owner_uid(*uid);
+  result.set_workers(static_cast<uint32_t>(numbers_.workers()));
   return result;
 }
 
@@ -293,8 +296,8 @@ v1::ListGroupsResponse PipelineWatching::Groups() const {
   return response;
 }
 
-absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
-                                                    const std::function<bool()>& cancelled) const {
+absl::StatusOr<TakenProfile> PipelineWatching::Profile(
+    absl::Duration duration, const std::function<bool()>& cancelled) const {
   {
     const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
     if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
@@ -303,11 +306,23 @@ absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())
     return absl::FailedPreconditionError("a profile of this pipeline is being made already");
-  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto end = begin + absl::ToChronoNanoseconds(duration);
+  const auto passed_ns = [begin] {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  };
+  ConsumerWaits waits;
   while (std::chrono::steady_clock::now() < end && !cancelled()) {
+    for (const auto& one : streams_.All())
+      waits.Look(one->ordinal(), one->writer().Consumers(), passed_ns());
     std::this_thread::sleep_until(std::min(end, std::chrono::steady_clock::now() + kLook));
   }
-  return stream->StopTrace();
+  TakenProfile taken;
+  taken.waits = waits.End(passed_ns());
+  taken.spans = stream->StopTrace();
+  taken.spans.dropped += waits.dropped();
+  return taken;
 }
 
 }  // namespace penstock

@@ -14,7 +14,7 @@ from typing import Any, Dict
 
 import numpy as np
 
-from penstock import _control, _core, _errors
+from penstock import _control, _core, _errors, _show
 from penstock._options import Options
 from penstock._running import _daemon, _offering, _watching
 from penstock._running._undivided import Undivided
@@ -146,6 +146,10 @@ class DatasetIterator:
     def __repr__(self):
         state = "closed" if self._closed else "not started" if self._loader is None else f"at step {self._loader.step}"
         return f"<{type(self).__name__} of {self._dataset!r}, {state}>"
+
+    def _repr_html_(self):
+        """For notebooks: the dataset's tables, and where the pass is."""
+        return self._dataset._repr_html_() + _show.of_loader(self, has_begun=self._loader is not None or self._closed)
 
     def _make_spec(self, name):
         options = self._dataset._options
