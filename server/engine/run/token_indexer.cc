@@ -30,10 +30,19 @@ constexpr auto kTell = std::chrono::milliseconds(200);
 
 // What all threads that count the records of one file share.
 struct FileCounting {
+  FileCounting(const BuiltPlan& of_plan, const CountedStage& of_stage, FileTable& of_files,
+               uint32_t number, const RecordIndex& of_file)
+      : plan(of_plan),
+        stage(of_stage),
+        files(of_files),
+        file(number),
+        index(of_file),
+        counts(of_file.size(), TokenCounts::kLeftOut) {}
+
   const BuiltPlan& plan;
   const CountedStage& stage;
   FileTable& files;
-  uint32_t file;
+  const uint32_t file;
   const RecordIndex& index;
   std::vector<uint32_t> counts;  // each thread writes those of its blocks
 
