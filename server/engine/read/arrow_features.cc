@@ -149,7 +149,7 @@ absl::Status ReadIsNull(const v1::ArrowFeature& spec, const ArrowSchema& schema,
   }
   feature->column = *std::move(column);
   feature->is_null = true;
-  feature->type = {DType::kBool, {}};
+  feature->type.dtype = DType::kBool;
   return absl::OkStatus();
 }
 

@@ -51,7 +51,8 @@ Found Read(const std::string& bytes, OnDamage on_damage = OnDamage::kFail) {
 
 std::vector<std::string> Goldens() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::InTree("tests/golden/arrow")))
+  for (const auto& entry :
+       std::filesystem::directory_iterator(testing::InTree("tests/golden/arrow")))
     names.push_back("arrow/" + entry.path().filename().string());
   std::sort(names.begin(), names.end());
   REQUIRE(names.size() > 15);
