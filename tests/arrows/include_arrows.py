@@ -107,7 +107,7 @@ ALLOWED = {
     "server/service/socket": {"proto", "base", "ring"},
     "server/service/state": {
         "proto", "base", "io/file", "ring", "server/codec", "server/engine/tasks",
-        "server/engine/spec", "server/engine/plan",
+        "server/engine/spec", "server/engine/tensor", "server/engine/plan",
     },
     "server/service/watch": {
         "proto", "base", "ring", "server/codec", "server/engine/tensor",

@@ -57,7 +57,7 @@ def test_the_jobs_of_a_jobset_keep_to_the_schema(options, before, after, tmp_pat
 
 def test_the_number_of_hosts_is_that_of_the_pods():
     """What Kubernetes does not say to a pod stands twice in its file."""
-    job = [part for part in yaml.safe_load_all((_FOLDER / "training-job.yaml").read_text()) if part["kind"] == "Job"][0]["spec"]
+    job = yaml.safe_load((_FOLDER / "training-job.yaml").read_text())["spec"]
     jobset = yaml.safe_load((_FOLDER / "training-jobset.yaml").read_text())["spec"]["replicatedJobs"][0]
     for spec in (job, jobset["template"]["spec"]):
         (trainer,) = spec["template"]["spec"]["containers"]
@@ -65,6 +65,11 @@ def test_the_number_of_hosts_is_that_of_the_pods():
         assert hosts == {spec["completions"]} == {spec["parallelism"]}
         assert spec["completionMode"] == "Indexed"
     assert jobset["replicas"] == 1
+    # The Service that its pods' names are of.
+    service = yaml.safe_load((_FOLDER / "training-service.yaml").read_text())
+    assert job["template"]["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["selector"] == {"job-name": yaml.safe_load((_FOLDER / "training-job.yaml").read_text())["metadata"]["name"]}
 
 
 @pytest.mark.parametrize("before, after", [("readOnlyRootFilesystem: true", "readOnlyRootFilesystem: often"),

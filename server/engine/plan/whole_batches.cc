@@ -17,8 +17,8 @@ std::optional<int64_t> BatchSizeOfElements(const v1::PipelineSpec& spec) {
     const v1::Stage& stage = spec.stage(i);
     const OpTraits& traits = TraitsOf(stage);
     if (traits.batch_size != 0) {
-      const google::protobuf::Message& options = *OptionsOf(stage);
-      return options.GetReflection()->GetInt64(options, OptionField(options, traits.batch_size));
+      const auto [options, field] = FindOption(*OptionsOf(stage), traits.batch_size);
+      return options->GetReflection()->GetInt64(*options, field);
     }
     if (traits.gives == Given::kOthers && traits.passes == 0) return std::nullopt;
   }
