@@ -18,6 +18,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/describe_remote.h"
 #include "client/ctl/found_daemons.h"
 #include "client/ctl/json_line.h"
 #include "client/ctl/terminal.h"

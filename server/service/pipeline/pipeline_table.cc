@@ -20,6 +20,12 @@ std::string SetAsideMessage(const std::string& name, const std::string& why) {
                       " tries it again, penstock delete ", name, " deletes it");
 }
 
+// What a pipeline of that name reads, counted for it.
+FileSystem& CountedFor(const std::string& name, FileSystem& files) {
+  auto* const joined = dynamic_cast<JoinedFileSystem*>(&files);
+  return joined == nullptr ? files : joined->CountedFor(name);
+}
+
 }  // namespace
 
 PipelineTable::~PipelineTable() {
@@ -180,11 +186,6 @@ absl::Status PipelineTable::TakeBack(const std::string& name) {
   return absl::OkStatus();
 }
 
-FileSystem& PipelineTable::FilesOf(const std::string& name) const {
-  auto* const joined = dynamic_cast<JoinedFileSystem*>(&files_);
-  return joined == nullptr ? files_ : joined->CountedFor(name);
-}
-
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
                                                               PipelineOptions options, Life life,
                                                               uint64_t turn) {
@@ -220,7 +221,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   }
   options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      may_have.ok() ? Pipeline::Create(spec, options, FilesOf(spec.name())) : may_have;
+      may_have.ok() ? Pipeline::Create(spec, options, CountedFor(spec.name(), files_)) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
     // Before anybody can attach, and so have anything.
