@@ -51,8 +51,6 @@ std::string DescribeCall(const v1::ReadUnderWay& call);
 std::string DescribePython(const v1::PythonWorkers& workers, double busy);
 // What the pipeline has taken for what it computes and keeps, and the most that it may take.
 std::string DescribeWorkMemory(const v1::PipelineStats& stats);
-// What the pipeline has fetched of files at addresses. REQUIRES: stats.has_remote().
-std::string DescribeRemote(const v1::PipelineStats& stats);
 
 // A line for each damaged place that was skipped, and one for those beyond the list.
 void PrintSkipped(const v1::ListSkippedResponse& skipped, FILE* out);

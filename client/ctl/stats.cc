@@ -9,6 +9,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/describe_remote.h"
 #include "client/ctl/json_line.h"
 
 namespace penstock::ctl {

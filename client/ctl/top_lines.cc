@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/describe_remote.h"
 #include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {

@@ -13,6 +13,16 @@
 #include "spdlog/spdlog.h"
 
 namespace penstock {
+namespace {
+
+// What a pipeline of that name reads, counted for it.
+FileSystem& CountedFor(const std::string& name, FileSystem& files) {
+  auto* const joined = dynamic_cast<JoinedFileSystem*>(&files);
+  return joined == nullptr ? files : joined->CountedFor(name);
+}
+
+}  // namespace
+
 PipelineTable::~PipelineTable() {
   Close(absl::UnavailableError("penstockd is stopping"));
   // It may use the files and the journal.
@@ -76,11 +86,6 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
   return Make(spec, std::move(options), life, turn);
 }
 
-FileSystem& PipelineTable::FilesOf(const std::string& name) const {
-  auto* const joined = dynamic_cast<JoinedFileSystem*>(&files_);
-  return joined == nullptr ? files_ : joined->CountedFor(name);
-}
-
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
                                                               PipelineOptions options, Life life,
                                                               uint64_t turn) {
@@ -121,7 +126,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     events_.Publish(WithOwner(std::move(event), owner));
   };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
-      may_have.ok() ? Pipeline::Create(spec, options, FilesOf(spec.name())) : may_have;
+      may_have.ok() ? Pipeline::Create(spec, options, CountedFor(spec.name(), files_)) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
     journal_->PutOwner(spec.name(), options.owner.uid);
     // Before anybody can attach, and so have anything.

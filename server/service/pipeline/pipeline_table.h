@@ -172,8 +172,6 @@ class PipelineTable {
     uint64_t turn = 0;  // whoever took the place in another turn has no right to it
   };
 
-  // What a pipeline of that name reads, counted for it.
-  FileSystem& FilesOf(const std::string& name) const;
   // Makes the pipeline for the place that was taken in this turn, and puts it there.
   absl::StatusOr<std::shared_ptr<Pipeline>> Make(const v1::PipelineSpec& spec,
                                                  PipelineOptions options, Life life, uint64_t turn);

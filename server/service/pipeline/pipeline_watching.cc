@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "server/engine/plan/files_of.h"
 #include "server/engine/spec/op_traits.h"
 #include "server/engine/spec/python_functions.h"
 #include "server/service/pipeline/group_lists.h"
@@ -118,7 +119,7 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   if (error.code() != 0) *result.mutable_error() = error;
   keeper_.Look(
       [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
-  AddRemote(files_, &result);
+  AddRemote(FilesOf(*checked_.plan), &result);
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
     result.set_resting(true);

@@ -35,7 +35,6 @@ class PipelineWatching {
       : name_(basis.name),
         checked_(basis.checked),
         options_(basis.options),
-        files_(basis.files),
         high_water_(basis.high_water),
         numbers_(numbers),
         keeper_(keeper),
@@ -59,7 +58,6 @@ class PipelineWatching {
   const std::string& name_;
   const CheckedPipeline& checked_;
   const PipelineOptions& options_;
-  const FileSystem& files_;
   const std::shared_ptr<HighWater>& high_water_;
   const PipelineNumbers& numbers_;
   const PipelineKeeper& keeper_;
