@@ -6,7 +6,6 @@
 #include "base/row_shape.h"
 #include "server/engine/compute/batch_program.h"
 #include "server/engine/section/section_op.h"
-#include "server/engine/section/sized_split_op.h"
 
 namespace penstock {
 namespace {
@@ -90,10 +89,8 @@ void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, siz
   section->stage = walk_.number();
   section->stage_names = stages_.names();
   section->width = now.width;
-  const auto* const sized = dynamic_cast<const SizedSplitOp*>(split.get());
-  section->block_rows = sized != nullptr ? sized->block_rows()
-                                         : BlockRows(std::max(EstimatedRowBytes(now.signature),
-                                                              EstimatedRowBytes(split->output())));
+  section->block_rows = split->block_rows().value_or(
+      BlockRows(std::max(EstimatedRowBytes(now.signature), EstimatedRowBytes(split->output()))));
   section->split = std::move(split);
   section->ignored = walk_.ignored();
   BeginAfter(*section, section->split->output(), std::move(structure), hidden);

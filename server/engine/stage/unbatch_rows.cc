@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/row_shape.h"
-#include "server/engine/order/dataset.h"
-#include "server/engine/section/sized_split_op.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/padding_options.h"
 
@@ -112,13 +110,13 @@ class UnjoinOp final : public ChainedOrderOp {
 };
 
 // Rows of the first axis.
-class UnbatchOp final : public SizedSplitOp {
+class UnbatchOp final : public SplitOp {
  public:
-  UnbatchOp(Signature input, Signature output, uint32_t block_rows)
+  UnbatchOp(Signature input, Signature output, std::optional<uint32_t> block_rows)
       : input_(std::move(input)), output_(std::move(output)), block_rows_(block_rows) {}
 
   const Signature& output() const override { return output_; }
-  uint32_t block_rows() const override { return block_rows_; }
+  std::optional<uint32_t> block_rows() const override { return block_rows_; }
   bool makes_rows() const override { return true; }
 
   std::optional<uint64_t> elements_of_each() const override {
@@ -231,7 +229,7 @@ class UnbatchOp final : public SizedSplitOp {
 
   const Signature input_;
   const Signature output_;
-  const uint32_t block_rows_;
+  const std::optional<uint32_t> block_rows_;
 };
 
 bool HasRows(const Feature& feature) {
@@ -277,9 +275,7 @@ std::unique_ptr<SplitOp> RowsOf(const Signature& signature, std::optional<uint32
   if (!std::all_of(signature.begin(), signature.end(), HasRows)) return nullptr;
   Signature output = signature;
   for (Feature& feature : output) feature.type.shape.erase(feature.type.shape.begin());
-  const size_t row_bytes = std::max(EstimatedRowBytes(signature), EstimatedRowBytes(output));
-  return std::make_unique<UnbatchOp>(signature, std::move(output),
-                                     block_rows.value_or(BlockRows(row_bytes)));
+  return std::make_unique<UnbatchOp>(signature, std::move(output), block_rows);
 }
 
 }  // namespace penstock
