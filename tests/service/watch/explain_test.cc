@@ -1,6 +1,7 @@
 // Who waits for whom.
 #include "server/service/watch/explain.h"
 
+#include "server/service/watch/analysis.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
