@@ -71,8 +71,9 @@ AwayWorkers PoolCore::Workers() {
     found.deaths = deaths_;
     found.user = function_.user;
     if (function_.file == nullptr) {
-      found.offers = static_cast<uint32_t>(TheOffers().Of(function_.user).size());
-      if (unoffered_ns_ != 0 && workers_.empty()) found.unoffered_ns = now - unoffered_ns_;
+      found.offers = static_cast<int16_t>(TheOffers().Of(function_.user).size());
+      found.is_unoffered = unoffered_ns_ != 0 && workers_.empty();
+      if (found.is_unoffered) found.oldest_row_ns = now - unoffered_ns_;
     }
     for (const std::shared_ptr<Worker>& worker : workers_) {
       if (worker->process->pid() > 0) processes.push_back(worker->process->pid());

@@ -75,8 +75,7 @@ TEST_CASE("A file that may change is no function") {
   CHECK(absl::IsInvalidArgument(Open(handed.path, "four").status()));
 }
 
-TEST_CASE(
-    "fault 64: a daemon opens no function for another user, not even one of its own user's") {
+TEST_CASE("fault 64: a daemon opens no function for another user, not even one of its own user's") {
   const Handed handed = Hand("five");
   const auto other = OpenFunctionFile(handed.path, "five", geteuid() + 1);
   REQUIRE(other.ok());

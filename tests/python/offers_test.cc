@@ -219,7 +219,7 @@ TEST_CASE("Rows of another user's function are made by workers that a process of
   const AwayWorkers workers = pool->Workers();
   CHECK(workers.user == user);
   CHECK(workers.offers == 1);
-  CHECK(workers.unoffered_ns == 0);
+  CHECK_FALSE(workers.is_unoffered);
   CHECK(workers.started == 1);
   CHECK(workers.rows == 3);
   pool->Close();
@@ -231,13 +231,13 @@ TEST_CASE(
   const uid_t user = NewUser();
   const auto pool = NewPool(OfUser(user));
   std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
-  while (pool->Workers().unoffered_ns == 0) std::this_thread::yield();
+  while (!pool->Workers().is_unoffered) std::this_thread::yield();
   CHECK(pool->Workers().offers == 0);
   CHECK(pool->Workers().workers == 0);
   Keeper keeper(user, Runs(ShellFunction(folder)));
   REQUIRE(used.wait_for(kHangs) == std::future_status::ready);
   CHECK(used.get().ok());
-  CHECK(pool->Workers().unoffered_ns == 0);
+  CHECK_FALSE(pool->Workers().is_unoffered);
   pool->Close();
 }
 

@@ -7,7 +7,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 
 namespace penstock {
 
@@ -15,6 +14,9 @@ struct AwayWorkers {
   uint32_t workers = 0;       // processes that there are
   uint32_t most_workers = 0;  // and that there may be
   bool is_chosen = false;     // how many there are to be, by what is to be done
+  bool is_unoffered = false;  // rows wait for a process that starts them, for oldest_row_ns
+  int16_t offers = -1;        // processes of the user that do; -1: the daemon does
+  uid_t user = 0;             // whose processes they are
   uint64_t rows = 0;          // that they have made
   uint64_t busy_ns = 0;       // that they were at rows, all together
   uint64_t oldest_row_ns =
@@ -22,10 +24,6 @@ struct AwayWorkers {
   uint64_t started = 0;  // processes, since the op began
   uint64_t deaths = 0;   // of those, the ones that a row has ended, or the system
   uint64_t memory_bytes = 0;  // of all processes, what they do not share
-  uid_t user = 0;             // whose processes they are
-  // Processes of that user that offer to start them; absent where the daemon does. And for how long rows have waited since there is none.
-  std::optional<uint32_t> offers = std::nullopt;
-  uint64_t unoffered_ns = 0;
 };
 
 // What one of them did.

@@ -39,13 +39,17 @@ v1::PythonWorkers ToProto(const AwayWorkers& workers) {
   out.set_chosen(workers.is_chosen);
   out.set_rows(workers.rows);
   out.set_busy_ns(workers.busy_ns);
-  out.set_oldest_row_seconds(1e-9 * static_cast<double>(workers.oldest_row_ns));
   out.set_started(workers.started);
   out.set_deaths(workers.deaths);
   out.set_memory_bytes(workers.memory_bytes);
   out.set_uid(workers.user);
-  if (workers.offers) out.set_offers(*workers.offers);
-  out.set_waits_for_offer_seconds(1e-9 * static_cast<double>(workers.unoffered_ns));
+  if (workers.offers >= 0) out.set_offers(static_cast<uint32_t>(workers.offers));
+  const double oldest = 1e-9 * static_cast<double>(workers.oldest_row_ns);
+  if (workers.is_unoffered) {
+    out.set_waits_for_offer_seconds(oldest);
+  } else {
+    out.set_oldest_row_seconds(oldest);
+  }
   return out;
 }
 
