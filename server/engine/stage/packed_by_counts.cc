@@ -151,7 +151,15 @@ class PackedByCounts::Documents {
     penstock::Columns elements(elements_.output.size());
     RowStatus status =
         evaluator_.Evaluate(elements_, {references, count, 1}, absl::MakeSpan(elements));
-    if (!status.ok()) return status;
+    if (!status.ok()) {
+      // Whoever counts on failures that are left out would lose a sequence for a document.
+      if (loader_.packed_.ignored && absl::IsDataLoss(status.status) &&
+          !evaluator_.failed_loading())
+        status.status = absl::FailedPreconditionError(
+            absl::StrCat(status.status.message(), "; its index of tokens says that it has ",
+                         all_[strip[status.row]].counted, " tokens: ", RemedyOfCounts()));
+      return status;
+    }
     *of_loader = true;
     const WorkOp& measuring = *loader_.measuring_;
     penstock::Columns measured(measuring.output().size());
