@@ -140,6 +140,13 @@ class PackedByCounts::Documents {
     }
     if (failure.ok()) return {};
     const Document& document = all_[strip[failure.row]];
+    const bool is_reading = !*is_own && evaluator_.failed_loading();
+    // Where failures are left out, a sequence would be lost for a document.
+    if (loader_.packed_.ignored && absl::IsDataLoss(failure.status) && !is_reading) {
+      failure.status = absl::FailedPreconditionError(
+          absl::StrCat(failure.status.message(), "; its index of tokens says that it has ",
+                       document.counted, " tokens: ", RemedyOfCounts()));
+    }
     failure.row = static_cast<int>(document.row);
     failure.status =
         WithElementAddress(failure.status, {&document.reference, 1}, elements_, evaluator_.files());
@@ -151,15 +158,7 @@ class PackedByCounts::Documents {
     penstock::Columns elements(elements_.output.size());
     RowStatus status =
         evaluator_.Evaluate(elements_, {references, count, 1}, absl::MakeSpan(elements));
-    if (!status.ok()) {
-      // Whoever counts on failures that are left out would lose a sequence for a document.
-      if (loader_.packed_.ignored && absl::IsDataLoss(status.status) &&
-          !evaluator_.failed_loading())
-        status.status = absl::FailedPreconditionError(
-            absl::StrCat(status.status.message(), "; its index of tokens says that it has ",
-                         all_[strip[status.row]].counted, " tokens: ", RemedyOfCounts()));
-      return status;
-    }
+    if (!status.ok()) return status;
     *of_loader = true;
     const WorkOp& measuring = *loader_.measuring_;
     penstock::Columns measured(measuring.output().size());
