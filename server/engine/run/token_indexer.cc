@@ -225,9 +225,7 @@ class Indexer {
     }
     const FileTable::IndexOrError index = files_.Index(file, stage.on_damage);
     if (!index.ok()) return index.status();
-    FileCounting counting{built_,  stage,
-                          files_,  file,
-                          **index, std::vector<uint32_t>((*index)->size(), TokenCounts::kLeftOut)};
+    FileCounting counting(built_, stage, files_, file, **index);
     if (absl::Status status = Count(counting, &progress); !status.ok()) return status;
     const TokenCounts counts(counting.counts);
     const absl::StatusOr<std::string> place = KeepTokenCounts(**data, stage.key, counts, store_);

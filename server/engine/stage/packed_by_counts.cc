@@ -140,6 +140,13 @@ class PackedByCounts::Documents {
     }
     if (failure.ok()) return {};
     const Document& document = all_[strip[failure.row]];
+    const bool is_reading = !*is_own && evaluator_.failed_loading();
+    // Where failures are left out, a sequence would be lost for a document.
+    if (loader_.packed_.ignored && absl::IsDataLoss(failure.status) && !is_reading) {
+      failure.status = absl::FailedPreconditionError(
+          absl::StrCat(failure.status.message(), "; its index of tokens says that it has ",
+                       document.counted, " tokens: ", RemedyOfCounts()));
+    }
     failure.row = static_cast<int>(document.row);
     failure.status =
         WithElementAddress(failure.status, {&document.reference, 1}, elements_, evaluator_.files());

@@ -82,7 +82,9 @@ TEST_CASE("token counts: the index lies beside the data, under a name of its key
   CHECK(absl::EndsWith(indexed.place, kIndexSuffix));
   CHECK(absl::IsNotFound(indexed.Load("tokens of a tesT").status()));
   // An index of another key does not take its place.
-  REQUIRE(KeepTokenCounts(*Open(indexed.data), "another", TokenCounts({{7}}), indexed.store).ok());
+  REQUIRE(KeepTokenCounts(*Open(indexed.data), "another", TokenCounts(std::vector<uint32_t>{7}),
+                          indexed.store)
+              .ok());
   CHECK((*indexed.Load())->size() == 2);
 }
 
