@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "io/record/record_access.h"
 #include "io/record/record_stream.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
@@ -119,7 +120,7 @@ TEST_CASE("fault 10: a line of JSON without an end stops at the limit of a recor
 }
 
 TEST_CASE("JSON lines: a record's ordinal counts what its reader counts") {
-  const auto file = test::InMemory("no document\n{}\n[1]\n");
+  const auto file = InMemory("no document\n{}\n[1]\n");
   CHECK(JsonLineFormat(false, OnDamage::kFail)->access()->OrdinalOf(file, 15) == 2);
   CHECK(JsonLineFormat(false, OnDamage::kSkipRecord)->access()->OrdinalOf(file, 15) == 1);
 }
