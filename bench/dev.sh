@@ -25,6 +25,8 @@
 #: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
 #: ./dev bench remote [--quick] [--cases A,B]
 #: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
+#: ./dev bench formats [--quick] [--cases A,B]
+#: Arrow files beside pyarrow and Hugging Face's datasets, tars beside webdataset and our own TFRecords
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -35,6 +37,7 @@ photo_package=lomiri-wallpapers-16.04
 bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
+formats_python_packages=(numpy pyarrow datasets torch webdataset)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked
@@ -130,6 +133,17 @@ bench_remote() {
   deps >&2
   build release >&2
   with_python .venv/bin/python bench/remote/run.py "$@"
+}
+
+bench_formats() {
+  deps >&2
+  local python=${PENSTOCK_BENCH_FORMATS_PYTHON-}
+  if [ -z "$python" ]; then
+    make_venv build/formats-venv "${formats_python_packages[@]}" >&2
+    python=build/formats-venv/bin/python
+  fi
+  build release >&2
+  with_python .venv/bin/python bench/formats/run.py --peer-python "$python" "$@"
 }
 
 bench_control() {
