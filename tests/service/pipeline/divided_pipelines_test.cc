@@ -190,6 +190,9 @@ TEST_CASE(
   CHECK(
       absl::StrContains(refusal(Divide(WorldOf(1, 0), 200), grpc::StatusCode::FAILED_PRECONDITION),
                         "may have 4, and a slot of its ring has room for 2"));
+  std::unique_ptr<ring::Reader> reader;
+  REQUIRE(daemon.Attach("counter", &reader).ok());
+  CHECK(Next(*reader) == RowsOf(0, 2, 2));
   CHECK(absl::StrContains(refusal(Divide(WorldOf(3, 1), 0), grpc::StatusCode::FAILED_PRECONDITION),
                           "the earliest is"));
   CHECK(Update(daemon, Divide(WorldOf(3, 1), 200)).ok());
