@@ -558,7 +558,9 @@ NB_MODULE(_core, m) {
       .def("__repr__", &Loader::Repr)
       .def(
           "_repr_html_",
-          [](nb::handle self) { return nb::module_::import_("penstock._show").attr("of_loader")(self); },
+          [](nb::handle self) {
+            return nb::module_::import_("penstock._show").attr("of_loader")(self);
+          },
           "A table of its counters, for notebooks.")
       .def_prop_ro("cursor", &Loader::cursor,
                    "The position behind it, as bytes: with it a pipeline goes on.")
