@@ -12,10 +12,16 @@ namespace penstock {
 
 class EvaluatingLoader : public ColumnLoader {
  public:
-  // As Load(). `elements`: the node's input. A failure is the evaluator's, which knows its stage, unless `*is_own` says that it is the
-  // loader's.
+  // Where a row failed: in a stage of the elements' work, or in the loader's own.
+  struct Failed {
+    int stage = kOwn;
+    bool loading = false;  // as RowEvaluator::failed_loading()
+  };
+  static constexpr int kOwn = -1;
+
+  // As Load(). `elements`: the node's input. `failed` is set where the result is a failure.
   virtual RowStatus LoadBy(RowEvaluator& evaluator, const WorkNode& elements, RowReferences rows,
-                           absl::Span<Column> out, bool* is_own) const = 0;
+                           absl::Span<Column> out, Failed* failed) const = 0;
 
   // Nobody who evaluates a tree calls it.
   RowStatus Load(RowReferences, FileTable&, absl::Span<Column>, Arena&) const final {

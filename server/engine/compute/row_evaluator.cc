@@ -65,13 +65,12 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
 
 RowStatus RowEvaluator::LoadEvaluated(const WorkNode& node, const EvaluatingLoader& loader,
                                       RowReferences rows, absl::Span<Column> out) {
-  bool is_own = false;
+  EvaluatingLoader::Failed failed;
   RowStatus status = loader.LoadBy(
-      *this, *node.inputs[0], {rows.refs + node.reference, rows.rows, rows.stride}, out, &is_own);
-  if (!status.ok() && is_own) {
-    failed_stage_ = node.stages.back();
-    failed_loading_ = false;
-  }
+      *this, *node.inputs[0], {rows.refs + node.reference, rows.rows, rows.stride}, out, &failed);
+  if (status.ok()) return status;
+  failed_stage_ = failed.stage == EvaluatingLoader::kOwn ? node.stages.back() : failed.stage;
+  failed_loading_ = failed.loading;
   return status;
 }
 

@@ -54,7 +54,7 @@ class PackedByCounts::Documents {
   }
 
   // Of a failure, the row of the first document that failed.
-  RowStatus Compute(bool* is_own) {
+  RowStatus Compute(Failed* failed) {
     Resolve();
     std::vector<uint32_t> strip;
     for (uint32_t i = 0; i < all_.size(); ++i) {
@@ -68,7 +68,7 @@ class PackedByCounts::Documents {
         strip.push_back(i);
       }
       if (strip.empty() || (strip.size() < kStripDocuments && i + 1 < all_.size())) continue;
-      RowStatus status = ComputeStrip(strip, is_own);
+      RowStatus status = ComputeStrip(strip, failed);
       if (!status.ok()) return status;
       strip.clear();
     }
@@ -123,7 +123,7 @@ class PackedByCounts::Documents {
     for (size_t i = 0; i < all_.size(); ++i) all_[i].reference = references[i];
   }
 
-  RowStatus ComputeStrip(const std::vector<uint32_t>& strip, bool* is_own) {
+  RowStatus ComputeStrip(const std::vector<uint32_t>& strip, Failed* failed) {
     const auto count = static_cast<uint32_t>(strip.size());
     auto* const references = evaluator_.arena().AllocateArray<RecordRef>(count);
     for (uint32_t i = 0; i < count; ++i) references[i] = all_[strip[i]].reference;
@@ -131,18 +131,17 @@ class PackedByCounts::Documents {
     // An op stops at its own first bad document, but an earlier one may fail in a later op: look again at those before it.
     RowStatus failure;
     for (uint32_t left = count; left > 0;) {
-      bool of_loader = false;
-      RowStatus status = Take(strip, references, left, &of_loader);
+      Failed where;
+      RowStatus status = Take(strip, references, left, &where);
       if (status.ok()) break;
       left = status.row;
       failure = std::move(status);
-      *is_own = of_loader;
+      *failed = where;
     }
     if (failure.ok()) return {};
     const Document& document = all_[strip[failure.row]];
-    const bool is_reading = !*is_own && evaluator_.failed_loading();
     // Where failures are left out, a sequence would be lost for a document.
-    if (loader_.packed_.ignored && absl::IsDataLoss(failure.status) && !is_reading) {
+    if (loader_.packed_.ignored && absl::IsDataLoss(failure.status) && !failed->loading) {
       failure.status = absl::FailedPreconditionError(
           absl::StrCat(failure.status.message(), "; its index of tokens says that it has ",
                        document.counted, " tokens: ", RemedyOfCounts()));
@@ -154,12 +153,14 @@ class PackedByCounts::Documents {
   }
 
   RowStatus Take(const std::vector<uint32_t>& strip, const RecordRef* references, uint32_t count,
-                 bool* of_loader) {
+                 Failed* where) {
     penstock::Columns elements(elements_.output.size());
     RowStatus status =
         evaluator_.Evaluate(elements_, {references, count, 1}, absl::MakeSpan(elements));
-    if (!status.ok()) return status;
-    *of_loader = true;
+    if (!status.ok()) {
+      *where = {evaluator_.failed_stage(), evaluator_.failed_loading()};
+      return status;
+    }
     const WorkOp& measuring = *loader_.measuring_;
     penstock::Columns measured(measuring.output().size());
     status = measuring.Run(static_cast<int>(count), elements, absl::MakeSpan(measured),
@@ -205,10 +206,10 @@ PackedByCounts::PackedByCounts(const PackedDocuments& packed)
       recent_(kKeptBytes) {}
 
 RowStatus PackedByCounts::LoadBy(RowEvaluator& evaluator, const WorkNode& elements,
-                                 RowReferences rows, absl::Span<Column> out, bool* is_own) const {
+                                 RowReferences rows, absl::Span<Column> out, Failed* failed) const {
   Documents documents(*this, evaluator, elements);
   for (uint32_t row = 0; row < rows.rows; ++row) documents.Add(PackedRow(rows[row]), row);
-  RowStatus computed = documents.Compute(is_own);
+  RowStatus computed = documents.Compute(failed);
   if (!computed.ok()) {
     // Where the row begins in another file, that one is told too.
     const std::string& path = evaluator.files().manifest()[rows[computed.row].file].path;

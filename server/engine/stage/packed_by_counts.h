@@ -31,7 +31,7 @@ class PackedByCounts final : public EvaluatingLoader {
 
   // Of a document whose number of tokens is another one: FailedPrecondition, so that nobody takes it for damage.
   RowStatus LoadBy(RowEvaluator& evaluator, const WorkNode& elements, RowReferences rows,
-                   absl::Span<Column> out, bool* is_own) const override;
+                   absl::Span<Column> out, Failed* failed) const override;
 
  private:
   class Documents;
