@@ -1,4 +1,4 @@
-"""Records of a source of known bytes, for bench/formats/parquet.py."""
+"""Records of a source of known bytes, for side_parquet.py."""
 
 import penstock
 

@@ -17,7 +17,7 @@ from penstock import _errors, _structure
 from penstock._dataset._arguments import at_least, integer, optional
 from penstock._dataset._cardinality import UNKNOWN
 from penstock._dataset._chain import of_stages
-from penstock._dataset._python import Lazily, fields_of, output_of
+from penstock._dataset._python import Lazily, fields_of, output_of, stage_of
 from penstock._parquet import _files, _predicates
 from penstock._parquet._columns import Lists, ListsOfLists, Numbers, Struct
 from penstock._parquet._row_groups import RowGroups
@@ -93,7 +93,7 @@ class _Made:
         specs = [spec for node in self.nodes.values() for spec in node.specs()]
         outputs = [output_of(path, spec) for path, spec in zip(_structure.paths(structure), specs)]
         fields = [*common, *of_draws, ("output", outputs), ("structure", Lazily(lambda: _structure.to_json(structure)))]
-        stages = [Stage("python", fields, None, self.line), Stage("unbatch", [("block_size", 1)], self.name, self.line)]
+        stages = [stage_of("python", fields, None, self.line), Stage("unbatch", [("block_size", 1)], self.name, self.line)]
         dataset = numbers._like((*numbers._stages, *stages), structure)
         if any(map(_is_packed, self.nodes.values())):
             dataset = dataset.map(self._unpacked)
