@@ -76,11 +76,12 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
   if (code == CURLE_OK) return {};
   const std::string said = absl::StrCat(curl_easy_strerror(code), " (", what, ")");
   if (kept.was_refused) {
-    return {Verdict::kFinal,
-            absl::PermissionDeniedError(absl::StrCat(
-                "the address leads to this machine, a link-local network or a metadata service, "
-                "which a spec may not name unless the daemon's remote { allow_local } has its prefix (",
-                what, ")"))};
+    return {
+        Verdict::kFinal,
+        absl::PermissionDeniedError(absl::StrCat(
+            "the address leads to this machine, a link-local network or a metadata service, "
+            "which a spec may not name unless the daemon's remote { allow_local } has its prefix (",
+            what, ")"))};
   }
   if (kept.body_is_too_long) {
     return {Verdict::kFinal,
