@@ -81,7 +81,10 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
         // Told once: who asks again has it tried again.
         absl::Status error = span->error;
         Unpin(begin, end);
-        Forget(span);
+        for (auto failed = First(begin); failed != spans_.end() && failed->first < end;) {
+          Span* const one = (failed++)->second.get();
+          if (one->state == Span::State::kFailed) Forget(one);
+        }
         return absl::StatusOr<size_t>(std::move(error));
       }
       const uint64_t to = std::min(end, span->end());

@@ -69,6 +69,24 @@ TEST_CASE("what somebody asked for and could not have makes room again") {
   while (!network.jobs.empty()) network.End(absl::OkStatus());
 }
 
+TEST_CASE("of pieces that could not be had none is left behind") {
+  SpanPool pool(64 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(64 << 20), pool, network);
+  std::vector<uint8_t> out(20 << 20);
+  bytes->Want(0, out.size(), /*alone=*/true, nullptr, [](const absl::Status&) {});
+  REQUIRE(network.jobs.size() == 3);
+  network.End(absl::OkStatus());
+  network.End(absl::UnavailableError("no"));
+  network.End(absl::UnavailableError("no"));
+  REQUIRE(bytes->Has(0, out.size()));
+  CHECK(!bytes->Read(0, absl::MakeSpan(out))->ok());
+  CHECK(BytesOf(pool) == SpanPool::kBlockBytes);
+  // Who asks again has it tried again.
+  CHECK(!bytes->Has(0, out.size()));
+}
+
 TEST_CASE("what is fetched counts for who asked first") {
   SpanPool pool(1 << 20);
   HeldRanges network;
