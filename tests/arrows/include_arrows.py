@@ -38,7 +38,7 @@ ALLOWED = {
     "server/text/pretokenise": {"server/text/unicode", "server/text/scan", "server/text/parts"},
     "server/text/model": {"base", "server/text/unicode", "server/text/bpe", "server/text/parts"},
     "server/text/process": {"server/text/parts"},
-    "server/text/decode": {"server/text/unicode", "server/text/parts", "server/text/model"},
+    "server/text/decode": {"base", "server/text/unicode", "server/text/parts", "server/text/model"},
     "server/text": {
         "base", "io/file", "server/text/unicode", "server/text/bpe", "server/text/scan",
         "server/text/parts",
@@ -96,7 +96,7 @@ ALLOWED = {
     "server/functions/math": {"base", "server/kernels", "server/expr"},
     "server/functions/random": {"server/kernels", "server/expr", "server/image"},
     "server/functions/string": {"base", "server/codec", "server/expr"},
-    "server/functions/text": {"server/expr", "server/text/unicode", "server/text"},
+    "server/functions/text": {"base", "server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
         "base", "io/record", "io/arrow", "server/codec", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
