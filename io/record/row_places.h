@@ -15,8 +15,6 @@ class RowPlaces {
 
   // For messages: "row 1017 of the file, row 17 of record batch 1".
   virtual std::string Describe(uint64_t row) const = 0;
-  // Where what holds the row begins in the file.
-  virtual uint64_t OffsetOf(uint64_t row) const = 0;
 };
 
 }  // namespace penstock

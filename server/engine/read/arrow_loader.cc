@@ -320,7 +320,6 @@ class Places final : public RecordFormat, public RecordAccess, public RowPlaces 
     return absl::StrCat("row ", row, " of the file, row ", row - batch.first_row_of_file,
                         " of record batch ", batch.number);
   }
-  uint64_t OffsetOf(uint64_t row) const override { return BatchOf(row).offset; }
 
  private:
   const Batch& BatchOf(uint64_t row) const {
