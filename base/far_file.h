@@ -5,10 +5,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/completion.h"
+#include "base/fetch_numbers.h"
 #include "base/file.h"
 
 namespace penstock {
@@ -28,6 +30,10 @@ class FarFile : public RandomAccessFile {
 class JoinedFileSystem : public FileSystem {
  public:
   virtual FileSystem& local() const = 0;
+  // The same files for a pipeline of that name, counted from zero on. They live as long as this does.
+  virtual FileSystem& CountedFor(const std::string& pipeline) { return *this; }
+  // What was counted; absent where nothing has been asked for.
+  virtual std::optional<FetchNumbers> numbers() const { return std::nullopt; }
 };
 
 }  // namespace penstock

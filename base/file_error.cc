@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_url.h"
 
 namespace penstock {
 
@@ -39,10 +40,10 @@ absl::Status CheckNoAddress(const std::string& path) {
                                                  : "mount what it leads to (mount-s3, gcsfuse, "
                                                    "rclone mount), or copy it, and name the path, "
                                                    "or let this daemon read addresses "
-                                                   "(PENSTOCK_REMOTE_ALLOW)";
+                                                   "(remote { allow })";
   return absl::InvalidArgumentError(
       absl::StrCat("expected a path of this machine, found an address: ", scheme, " is not read; ",
-                   remedy, " (", path, ")"));
+                   remedy, " (", ShownUrl(path), ")"));
 }
 
 absl::Status CannotOpen(int error, const std::string& path) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/inspect/survey_texts.h"
-#include "client/ctl/match_files.h"
+#include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
 #include "io/record/record_stream.h"
 
@@ -32,11 +30,11 @@ struct InspectOptions {
 constexpr size_t kMostPaths = 4;
 
 // A TFRecord begins with its length, whose upper bytes are zeros.
-std::string CompressionOf(const std::string& path) {
-  unsigned char head[8] = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(head), sizeof head);
-  if (file.gcount() < 8) return "";
+absl::StatusOr<std::string> CompressionOf(RandomAccessFile& file) {
+  uint8_t head[8] = {};
+  const absl::StatusOr<size_t> read = file.ReadAt(0, absl::MakeSpan(head));
+  if (!read.ok()) return read.status();
+  if (*read < 8) return "";
   if (head[0] == 0x1f && head[1] == 0x8b) return "GZIP";
   if (head[0] == 0x28 && head[1] == 0xb5 && head[2] == 0x2f && head[3] == 0xfd) return "ZSTD";
   const bool is_length = head[4] == 0 && head[5] == 0 && head[6] == 0 && head[7] == 0;
@@ -44,10 +42,10 @@ std::string CompressionOf(const std::string& path) {
   return "";
 }
 
-uint64_t SizeOf(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
+std::vector<std::string> PathsOf(const NamedFiles& files) {
+  std::vector<std::string> paths;
+  for (const ListedFile& file : files.files()) paths.push_back(file.path);
+  return paths;
 }
 
 // The paths themselves; of many of one folder a glob of what their names have in common, if it matches nothing else.
@@ -67,15 +65,16 @@ std::vector<std::string> PatternsOf(const std::vector<std::string>& paths) {
   tail = std::min(tail, first.size() - common);
   const std::string glob =
       absl::StrCat(first.substr(0, common), "*", first.substr(first.size() - tail));
-  const auto matched = MatchFiles({glob}, nullptr);
-  return matched.ok() && *matched == paths ? std::vector<std::string>{glob} : paths;
+  const auto matched = NamedFiles::Match({glob}, nullptr);
+  return matched.ok() && PathsOf(**matched) == paths ? std::vector<std::string>{glob} : paths;
 }
 
 // Looks at the records of a file. `whole`: becomes false where there are more than those.
-absl::Status InspectFile(const std::string& path, Compression compression, uint64_t records_max,
-                         const std::function<void(uint64_t bytes)>& progress, ExampleSurvey* survey,
-                         bool* whole) {
-  auto file = LocalFileSystem().Open(path);
+absl::Status InspectFile(NamedFiles& files, const ListedFile& listed, Compression compression,
+                         uint64_t records_max, const std::function<void(uint64_t bytes)>& progress,
+                         ExampleSurvey* survey, bool* whole) {
+  const std::string& path = listed.path;
+  auto file = files.Open(listed);
   if (!file.ok()) return file.status();
   auto stream = RecordStream::Open(*file, compression, {});
   if (!stream.ok()) return stream.status();
@@ -104,28 +103,32 @@ absl::Status InspectFile(const std::string& path, Compression compression, uint6
 }
 
 absl::Status Look(const InspectOptions& options, ExampleSurvey* survey, SurveyedFiles* files) {
-  const auto paths = MatchFiles(options.files, nullptr);
-  if (!paths.ok()) return paths.status();
-  files->patterns = PatternsOf(*paths);
-  files->files = paths->size();
-  files->compression = options.compression.empty()     ? CompressionOf(paths->front())
-                       : options.compression == "NONE" ? ""
-                                                       : options.compression;
+  const auto named = NamedFiles::Match(options.files, nullptr);
+  if (!named.ok()) return named.status();
+  const std::vector<ListedFile>& all = (*named)->files();
+  files->patterns = PatternsOf(PathsOf(**named));
+  files->files = all.size();
+  files->compression = options.compression == "NONE" ? "" : options.compression;
+  if (options.compression.empty()) {
+    const auto first = (*named)->Open(all.front());
+    if (!first.ok()) return first.status();
+    absl::StatusOr<std::string> compression = CompressionOf(**first);
+    if (!compression.ok()) return compression.status();
+    files->compression = *std::move(compression);
+  }
   const auto compression = CompressionFromName(files->compression);
   if (!compression.ok()) return compression.status();
+  ProgressBar progress((*named)->bytes());
   uint64_t bytes = 0;
-  for (const std::string& path : *paths) bytes += SizeOf(path);
-  ProgressBar progress(bytes);
-  bytes = 0;
-  for (const std::string& path : *paths) {
+  for (const ListedFile& file : all) {
     const absl::Status status = InspectFile(
-        path, *compression, options.all ? UINT64_MAX : options.records,
-        [&](uint64_t read) { progress.Show(bytes + read, path); }, survey, &files->whole);
+        **named, file, *compression, options.all ? UINT64_MAX : options.records,
+        [&](uint64_t read) { progress.Show(bytes + read, file.path); }, survey, &files->whole);
     if (!status.ok()) {
       progress.Clear();
       return status;
     }
-    bytes += SizeOf(path);
+    bytes += file.size_bytes;
   }
   progress.Clear();
   if (survey->records() == 0) return absl::NotFoundError("the files hold no record");
@@ -158,7 +161,7 @@ void AddInspect(Command root) {
   auto options = std::make_shared<InspectOptions>();
   Command command = root.AddCommand(
       "inspect", "What TFRecord files hold: features, types, presence, shapes, ranges");
-  command.Add("files", &options->files, "Paths or globs").Required();
+  command.Add("files", &options->files, "Paths, addresses or globs").Required();
   const Option records =
       command.Add("--records", &options->records, "How many of each file").Positive().WithDefault();
   command.AddFlag("--all", &options->all, "Every record of every file").Excludes(records);

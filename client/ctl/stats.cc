@@ -9,6 +9,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/describe_remote.h"
 #include "client/ctl/json_line.h"
 
 namespace penstock::ctl {
@@ -53,6 +54,7 @@ void PrintTotals(const Interval& interval) {
               stats.small_pages() ? ", without huge pages" : "",
               stats.resting() ? "; it rests: nobody reads it" : "");
   std::printf("memory      %s\n", DescribeWorkMemory(stats).c_str());
+  if (stats.has_remote()) std::printf("fetched     %s\n", DescribeRemote(stats).c_str());
   if (stats.tasks_away() > 0)
     std::printf("away        %u tasks, whose work others do\n", stats.tasks_away());
   if (stats.has_numa()) std::printf("%s", DescribeNuma(stats, "NUMA        ").c_str());

@@ -1,13 +1,12 @@
 #include "client/ctl/verify.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "client/ctl/match_files.h"
+#include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
 #include "io/record/record_stream.h"
 
@@ -37,9 +36,10 @@ void PrintDamage(const std::string& path, const Damage& damage) {
   std::printf(": %s\n", DamageReasonName(damage.reason));
 }
 
-absl::Status VerifyFile(const std::string& path, Compression compression, ProgressBar& progress,
-                        Totals* totals) {
-  auto file = LocalFileSystem().Open(path);
+absl::Status VerifyFile(NamedFiles& files, const ListedFile& listed, Compression compression,
+                        ProgressBar& progress, Totals* totals) {
+  const std::string& path = listed.path;
+  auto file = files.Open(listed);
   if (!file.ok()) return file.status();
   auto stream = RecordStream::Open(*file, compression, {.on_damage = OnDamage::kSkipRecord});
   if (!stream.ok()) return stream.status();
@@ -59,25 +59,20 @@ absl::Status VerifyFile(const std::string& path, Compression compression, Progre
 int Verify(const VerifyOptions& options) {
   const auto compression = CompressionFromName(options.compression);
   std::vector<std::string> others;
-  const auto paths = MatchFiles(options.files, &others);
-  for (const absl::Status& status : {compression.status(), paths.status()}) {
+  const auto files = NamedFiles::Match(options.files, &others);
+  for (const absl::Status& status : {compression.status(), files.status()}) {
     if (status.ok()) continue;
     std::fprintf(stderr, "penstock verify: %s\n", std::string(status.message()).c_str());
     return 1;
   }
-  uint64_t bytes = 0;
-  for (const std::string& path : *paths) {
-    std::error_code ignored;
-    bytes += std::filesystem::file_size(path, ignored);
-  }
-  ProgressBar progress(bytes);
+  ProgressBar progress((*files)->bytes());
   Totals totals;
   for (const std::string& path : others) {
     ++totals.unreadable;
     std::fprintf(stderr, "penstock verify: no regular file: %s\n", path.c_str());
   }
-  for (const std::string& path : *paths) {
-    const absl::Status status = VerifyFile(path, *compression, progress, &totals);
+  for (const ListedFile& file : (*files)->files()) {
+    const absl::Status status = VerifyFile(**files, file, *compression, progress, &totals);
     if (status.ok()) continue;
     ++totals.unreadable;
     progress.Clear();
@@ -85,7 +80,7 @@ int Verify(const VerifyOptions& options) {
   }
   progress.Clear();
   std::printf("verified %llu records of %zu files, %llu bytes: ",
-              static_cast<unsigned long long>(totals.records), paths->size(),
+              static_cast<unsigned long long>(totals.records), (*files)->files().size(),
               static_cast<unsigned long long>(totals.bytes));
   if (totals.damages == 0 && totals.unreadable == 0) {
     std::printf("all is well\n");
@@ -106,7 +101,7 @@ void AddVerify(Command root) {
   auto options = std::make_shared<VerifyOptions>();
   Command command =
       root.AddCommand("verify", "Check every checksum of TFRecord files and list the damage");
-  command.Add("files", &options->files, "Paths or globs").Required();
+  command.Add("files", &options->files, "Paths, addresses or globs").Required();
   command.Add("--compression", &options->compression, "NONE (default), GZIP, ZLIB or ZSTD")
       .Checked([](const std::string& name) {
         return std::string(CompressionFromName(name).status().message());

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "base/stop_flag.h"
 #include "io/credentials/aws_sources.h"
 
 extern char** environ;
@@ -20,15 +21,23 @@ namespace {
 constexpr int64_t kLongestNs = 60'000'000'000;
 constexpr size_t kOutputBytesMax = 64 << 10;
 
+// How long nobody looks whether it is wanted still.
+constexpr int kLookMs = 50;
+
+absl::Status WhyToEnd(int64_t end_ns) {
+  if (IsStopped()) return absl::CancelledError("credential_process: not wanted any more");
+  if (MonotonicNs() >= end_ns)
+    return absl::DeadlineExceededError("credential_process takes more than 60 s");
+  return absl::OkStatus();
+}
+
 // What it prints, until it closes its output.
-absl::Status ReadAll(int fd, std::string* output) {
-  const int64_t end_ns = MonotonicNs() + kLongestNs;
+absl::Status ReadAll(int fd, int64_t end_ns, std::string* output) {
   char buffer[4096];
   while (output->size() < kOutputBytesMax) {
-    const int64_t left_ms = (end_ns - MonotonicNs()) / 1'000'000;
+    if (absl::Status status = WhyToEnd(end_ns); !status.ok()) return status;
     pollfd look{fd, POLLIN, 0};
-    if (left_ms <= 0 || poll(&look, 1, static_cast<int>(left_ms)) == 0)
-      return absl::DeadlineExceededError("credential_process takes more than 60 s");
+    if (poll(&look, 1, kLookMs) == 0) continue;
     const ssize_t got = read(fd, buffer, sizeof(buffer));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return absl::ErrnoToStatus(errno, "cannot read what credential_process prints");
@@ -36,6 +45,17 @@ absl::Status ReadAll(int fd, std::string* output) {
     output->append(buffer, static_cast<size_t>(got));
   }
   return absl::DataLossError("credential_process prints more than 64 KiB");
+}
+
+// Its end, which may come long after that of its output.
+absl::Status WaitForEnd(pid_t child, int64_t end_ns, int* ended) {
+  while (true) {
+    const pid_t found = waitpid(child, ended, WNOHANG);
+    if (found == child) return absl::OkStatus();
+    if (found < 0 && errno != EINTR) return absl::ErrnoToStatus(errno, "credential_process");
+    if (absl::Status status = WhyToEnd(end_ns); !status.ok()) return status;
+    poll(nullptr, 0, 1);
+  }
 }
 
 }  // namespace
@@ -65,14 +85,18 @@ absl::StatusOr<Credentials> AwsFromProcess(const std::string& command) {
   posix_spawnattr_destroy(&attributes);
   close(pipe_fds[1]);
   std::string output;
-  absl::Status status = error == 0 ? ReadAll(pipe_fds[0], &output)
+  const int64_t end_ns = MonotonicNs() + kLongestNs;
+  absl::Status status = error == 0 ? ReadAll(pipe_fds[0], end_ns, &output)
                                    : absl::ErrnoToStatus(error, "cannot start credential_process");
   close(pipe_fds[0]);
   if (error != 0) return status;
-  if (!status.ok()) kill(-child, SIGKILL);
   int ended = 0;
-  while (waitpid(child, &ended, 0) < 0 && errno == EINTR) continue;
-  if (!status.ok()) return status;
+  if (status.ok()) status = WaitForEnd(child, end_ns, &ended);
+  if (!status.ok()) {
+    kill(-child, SIGKILL);
+    waitpid(child, &ended, 0);
+    return status;
+  }
   if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
         "credential_process ended with ", WIFEXITED(ended)

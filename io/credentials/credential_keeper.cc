@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 
@@ -16,6 +17,8 @@ CredentialKeeper::~CredentialKeeper() {
     std::lock_guard<std::mutex> lock(mutex_);
     is_over_ = true;
   }
+  // Sources look at it: the network and programs are not waited for.
+  stop_.store(true, std::memory_order_relaxed);
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
@@ -73,6 +76,7 @@ void CredentialKeeper::Refused(const std::shared_ptr<const Credentials>& credent
 }
 
 void CredentialKeeper::Run() {
+  const StopFlag::Scope scope(&stop_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return is_wanted_ || is_over_; });

@@ -3,9 +3,11 @@
 //
 // Threads:  safe from any thread.
 // Owns:     its thread, once there is something to do.
-// Limits:   a source that fails is asked again after five seconds at the soonest.
+// Limits:   a source that fails is asked again after five seconds at the soonest. The destructor waits about a second for one at most, which looks
+//           at its thread's StopFlag.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -56,6 +58,7 @@ class CredentialKeeper {
   bool is_wanted_ = false;
   bool is_over_ = false;
   std::vector<std::function<void()>> waiting_;
+  std::atomic<bool> stop_{false};
   std::thread thread_;
 };
 

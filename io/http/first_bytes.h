@@ -18,16 +18,21 @@ class FirstBytes {
     median_ns_ = 0;
   }
 
-  // Three times the median, 100 ms at least; 0 while too few are known.
-  int64_t HedgeAfterNs() {
-    if (count_ < kFew) return 0;
+  // 0 while none is known.
+  int64_t MedianNs() {
+    if (count_ == 0) return 0;
     if (median_ns_ == 0) {
       std::array<int64_t, kKept> sorted = times_;
       const size_t known = std::min(count_, sorted.size());
       std::nth_element(sorted.begin(), sorted.begin() + known / 2, sorted.begin() + known);
       median_ns_ = std::max<int64_t>(sorted[known / 2], 1);
     }
-    return std::max<int64_t>(100'000'000, 3 * median_ns_);
+    return median_ns_;
+  }
+
+  // Three times the median, 100 ms at least; 0 while too few are known.
+  int64_t HedgeAfterNs() {
+    return count_ < kFew ? 0 : std::max<int64_t>(100'000'000, 3 * MedianNs());
   }
 
   static bool MayHedge(uint64_t hedges, uint64_t requests) {

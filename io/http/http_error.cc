@@ -52,6 +52,14 @@ Outcome JudgeStatus(int status, const HttpResponse& response, const std::string&
     default:
       break;
   }
+  // A bucket of another region, whose server cannot check the signature.
+  if (status == 400 && !response.Header("x-amz-bucket-region").empty()) {
+    return {Verdict::kElsewhere,
+            absl::InvalidArgumentError(
+                absl::StrCat("the server does not take the request; the bucket may lie in another "
+                             "region: ",
+                             said))};
+  }
   if (status >= 500) return {Verdict::kAgain, absl::UnavailableError(said)};
   if (status >= 300 && status < 400) {
     return {Verdict::kElsewhere,
@@ -68,11 +76,12 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
   if (code == CURLE_OK) return {};
   const std::string said = absl::StrCat(curl_easy_strerror(code), " (", what, ")");
   if (kept.was_refused) {
-    return {Verdict::kFinal,
-            absl::PermissionDeniedError(absl::StrCat(
-                "the address leads to this machine, a link-local network or a metadata service, "
-                "which a spec may not name unless PENSTOCK_REMOTE_LOCAL has its prefix (",
-                what, ")"))};
+    return {
+        Verdict::kFinal,
+        absl::PermissionDeniedError(absl::StrCat(
+            "the address leads to this machine, a link-local network or a metadata service, "
+            "which a spec may not name unless the daemon's remote { allow_local } has its prefix (",
+            what, ")"))};
   }
   if (kept.body_is_too_long) {
     return {Verdict::kFinal,

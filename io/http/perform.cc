@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
@@ -13,6 +15,27 @@ namespace {
 int64_t Jitter(int64_t most) {
   thread_local std::mt19937_64 dice(std::random_device{}());
   return std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(most, 1))(dice);
+}
+
+// Looked at by libcurl about once a second, and more often while bytes come.
+int LookForStop(void*, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return IsStopped() ? 1 : 0;
+}
+
+constexpr int64_t kLookMs = 50;
+
+void Pause(int64_t ms) {
+  for (; ms > 0 && !IsStopped(); ms -= kLookMs)
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::min(ms, kLookMs)));
+}
+
+absl::Status StoppedStatus(const std::string& what) {
+  return absl::CancelledError(absl::StrCat("not wanted any more (", what, ")"));
+}
+
+bool IsOfNoBytes(const HttpResponse& response) {
+  const std::optional<ContentRange> range = ParseContentRange(response.Header("content-range"));
+  return range && range->is_unsatisfied && range->total && *range->total == 0;
 }
 
 struct Exchange {
@@ -28,7 +51,11 @@ Exchange Do(const HttpRequest& request, const std::string& what) {
   CurlRequest kept;
   kept.request = request;
   Prepare(curl.get(), &kept);
+  curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, LookForStop);
   const CURLcode code = curl_easy_perform(curl.get());
+  if (code == CURLE_ABORTED_BY_CALLBACK && IsStopped())
+    return {{Verdict::kFinal, StoppedStatus(what)}, {}};
   Exchange done;
   done.outcome = JudgeTransfer(code, kept, what);
   long status = 0;
@@ -57,6 +84,9 @@ absl::StatusOr<HttpResponse> PerformPatiently(
     Exchange done = Do(*request, what);
     if (done.outcome.verdict == Verdict::kGood)
       done.outcome = JudgeStatus(done.response.status, done.response, what);
+    // Of an object without bytes there is no range (RFC 9110, 15.5.17): it is an answer.
+    if (options.takes_empty && done.response.status == 416 && IsOfNoBytes(done.response))
+      return std::move(done.response);
     switch (done.outcome.verdict) {
       case Verdict::kGood:
         return std::move(done.response);
@@ -67,7 +97,8 @@ absl::StatusOr<HttpResponse> PerformPatiently(
       case Verdict::kAgain:
       case Verdict::kSlower:
         if (left <= 1) return done.outcome.status;
-        std::this_thread::sleep_for(std::chrono::milliseconds(Jitter(pause_ms)));
+        Pause(Jitter(pause_ms));
+        if (IsStopped()) return StoppedStatus(what);
         pause_ms = std::min(2 * pause_ms, options.longest_pause_ms);
         continue;
       case Verdict::kElsewhere:

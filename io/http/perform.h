@@ -1,6 +1,6 @@
 // A request whose answer is waited for: lists, heads, tokens. Not for a worker: it takes as long as the network does.
 //
-// Threads:  any, at the same time.
+// Threads:  any, at the same time. It ends with Cancelled within about a second where the thread's StopFlag says so.
 // Cost:     a connection that is kept by this thread for the next one to the same server.
 #pragma once
 
@@ -20,6 +20,7 @@ struct PatientOptions {
   int tries = 8;
   int64_t first_pause_ms = 100;  // then twice as long, with full jitter
   int64_t longest_pause_ms = 5'000;
+  bool takes_empty = false;  // 416 that says that the object has no bytes is an answer
 };
 
 // Until it is good or final. `make` makes the request of each try, and is told whether the last one was refused; refused is tried

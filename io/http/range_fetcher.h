@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/fetch_numbers.h"
 #include "io/http/http_message.h"
 
 namespace penstock {
@@ -46,6 +47,8 @@ class RequestMaker {
   virtual const ObjectState& state() const = 0;
   // As it may be shown.
   virtual const std::string& shown() const = 0;
+  // Whole: no two objects share one.
+  virtual const std::string& address() const { return shown(); }
 };
 
 struct RangeJob {
@@ -54,7 +57,16 @@ struct RangeJob {
   uint64_t bytes = 0;  // not 0, and within the object
   std::shared_ptr<uint8_t> to;
   std::function<void(absl::Status status)> done;
-  bool is_wanted = false;  // somebody waits for it
+  bool is_wanted = false;                   // somebody waits for it
+  std::shared_ptr<FetchCounters> counters;  // of who asked first; may be null
+};
+
+// Where ranges come from.
+class RangeSource {
+ public:
+  virtual ~RangeSource() = default;
+  // From any thread; `done` is called once, from another one.
+  virtual void Fetch(RangeJob job) = 0;
 };
 
 struct FetcherStats {
@@ -65,9 +77,10 @@ struct FetcherStats {
   uint64_t under_way = 0;
   uint64_t queued = 0;
   uint64_t limit = 0;
+  int64_t first_byte_ns = 0;  // the median of the last ones; 0: not known
 };
 
-class RangeFetcher {
+class RangeFetcher final : public RangeSource {
  public:
   struct Options {
     int most_under_way = 256;
@@ -77,11 +90,11 @@ class RangeFetcher {
   RangeFetcher() : RangeFetcher(Options()) {}
   explicit RangeFetcher(const Options& options);
   // Ends all that is under way: Cancelled.
-  ~RangeFetcher();
+  ~RangeFetcher() override;
   RangeFetcher(const RangeFetcher&) = delete;
   RangeFetcher& operator=(const RangeFetcher&) = delete;
 
-  void Fetch(RangeJob job);
+  void Fetch(RangeJob job) override;
   FetcherStats stats() const;
 
  private:

@@ -11,6 +11,14 @@
 namespace penstock {
 namespace {
 
+// For the process, and for who asked.
+void Count(std::atomic<uint64_t>& all, std::atomic<uint64_t> FetchCounters::*of_one,
+           const RangeJob& job, uint64_t number = 1) {
+  all.fetch_add(number, std::memory_order_relaxed);
+  if (job.counters != nullptr)
+    ((*job.counters).*of_one).fetch_add(number, std::memory_order_relaxed);
+}
+
 // Connections that are kept when nothing is under way.
 constexpr long kKeptConnections = 256;
 constexpr int kLongestWaitMs = 1'000;
@@ -59,6 +67,7 @@ FetcherStats RangeFetcher::Loop::stats() const {
   stats.under_way = under_way_.load(std::memory_order_relaxed);
   stats.queued = queued_.load(std::memory_order_relaxed);
   stats.limit = limit_.load(std::memory_order_relaxed);
+  stats.first_byte_ns = first_byte_ns_.load(std::memory_order_relaxed);
   return stats;
 }
 
@@ -84,15 +93,18 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
     if (body.size() < 4096) body.append(data, std::min<size_t>(bytes, 4096));
     return bytes;
   }
-  if (!std::exchange(attempt->has_first_byte, true))
-    attempt->loop->first_bytes_.Took(MonotonicNs() - attempt->begun_ns);
+  if (!std::exchange(attempt->has_first_byte, true)) {
+    Loop& loop = *attempt->loop;
+    loop.first_bytes_.Took(MonotonicNs() - attempt->begun_ns);
+    loop.first_byte_ns_.store(loop.first_bytes_.MedianNs(), std::memory_order_relaxed);
+  }
   if (bytes > job->what.bytes - attempt->at) {
     attempt->is_too_long = true;
     return 0;
   }
   std::memcpy(job->what.to.get() + attempt->at, data, bytes);
   attempt->at += bytes;
-  attempt->loop->bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  Count(attempt->loop->bytes_, &FetchCounters::bytes, job->what, bytes);
   if (attempt->at > job->reached) {
     job->reached = attempt->at;
     job->progress_ns = MonotonicNs();
@@ -101,7 +113,7 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
 }
 
 CurlHandle RangeFetcher::Loop::TakeHandle() {
-  if (idle_.empty()) return CurlHandle(curl_easy_init());
+  if (idle_.empty()) return CurlHandle(curl_easy_init());  // null where there is no memory
   CurlHandle curl = std::move(idle_.back());
   idle_.pop_back();
   curl_easy_reset(curl.get());
@@ -165,20 +177,23 @@ bool RangeFetcher::Loop::StartOne(int64_t now_ns) {
     later_.push_back(job);
   } else if (!request->ok()) {
     Finish(job, request->status());
-  } else {
-    StartAttempt(job, **std::move(request), now_ns);
+  } else if (!StartAttempt(job, **std::move(request), now_ns)) {
+    Finish(job, absl::ResourceExhaustedError(absl::StrCat("libcurl has no memory for a request (",
+                                                          job->what.maker->shown(), ")")));
   }
   return true;
 }
 
-void RangeFetcher::Loop::StartAttempt(Job* job, HttpRequest request, int64_t now_ns) {
+bool RangeFetcher::Loop::StartAttempt(Job* job, HttpRequest request, int64_t now_ns) {
+  CurlHandle curl = TakeHandle();
+  if (curl == nullptr) return false;
   attempts_.push_back(std::make_unique<Attempt>());
   Attempt* const attempt = attempts_.back().get();
   attempt->job = job;
   attempt->loop = this;
   attempt->begin = attempt->at = job->reached;
   attempt->begun_ns = now_ns;
-  attempt->curl = TakeHandle();
+  attempt->curl = std::move(curl);
   attempt->kept.request = std::move(request);
   // Only stalls end it.
   attempt->kept.request.timeout_ms = 0;
@@ -189,8 +204,9 @@ void RangeFetcher::Loop::StartAttempt(Job* job, HttpRequest request, int64_t now
   // What was waited for in the queue, or for credentials, is not the server's.
   if (job->attempts == 0 && job->tries == 0) job->progress_ns = now_ns;
   ++job->attempts;
-  requests_.fetch_add(1, std::memory_order_relaxed);
+  Count(requests_, &FetchCounters::requests, job->what);
   curl_multi_add_handle(multi_, attempt->curl.get());
+  return true;
 }
 
 void RangeFetcher::Loop::Hedge(int64_t now_ns) {
@@ -207,8 +223,8 @@ void RangeFetcher::Loop::Hedge(int64_t now_ns) {
         job->what.offset + job->reached, job->what.bytes - job->reached, false, [] {});
     job->has_hedged = true;
     if (!request || !request->ok()) continue;
-    hedges_.fetch_add(1, std::memory_order_relaxed);
-    StartAttempt(job, **std::move(request), now_ns);
+    if (StartAttempt(job, **std::move(request), now_ns))
+      Count(hedges_, &FetchCounters::hedges, job->what);
   }
 }
 
@@ -240,7 +256,7 @@ void RangeFetcher::Loop::TryAgain(Job* job, const absl::Status& status, int64_t 
   }
   job->next_try_ns = now_ns + RetryPauseNs(job->tries++, dice_);
   job->has_hedged = false;
-  retries_.fetch_add(1, std::memory_order_relaxed);
+  Count(retries_, &FetchCounters::retries, job->what);
   later_.push_back(job);
 }
 

@@ -75,7 +75,8 @@ class RangeFetcher::Loop {
   void StartWhatMay(int64_t now_ns);
   // False: nothing more can begin now.
   bool StartOne(int64_t now_ns);
-  void StartAttempt(Job* job, HttpRequest request, int64_t now_ns);
+  // False: libcurl has no memory.
+  bool StartAttempt(Job* job, HttpRequest request, int64_t now_ns);
   void Hedge(int64_t now_ns);
   void Ended(Attempt* attempt, CURLcode code);
   void TryAgain(Job* job, const absl::Status& status, int64_t now_ns);
@@ -111,6 +112,7 @@ class RangeFetcher::Loop {
   std::atomic<uint64_t> under_way_{0};
   std::atomic<uint64_t> queued_{0};
   std::atomic<uint64_t> limit_{0};
+  std::atomic<int64_t> first_byte_ns_{0};
 
   std::thread thread_;  // last: it uses all of them
 };

@@ -30,8 +30,8 @@ struct RemoteBytes::Waiter {
   }
 };
 
-RemoteBytes::RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeFetcher& fetcher)
-    : maker_(std::move(maker)), pool_(pool), fetcher_(fetcher) {}
+RemoteBytes::RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeSource& source)
+    : maker_(std::move(maker)), pool_(pool), source_(source) {}
 
 RemoteBytes::~RemoteBytes() {
   std::lock_guard<std::mutex> lock(pool_.mutex());
@@ -80,24 +80,18 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
       if (span->state == Span::State::kFailed) {
         // Told once: who asks again has it tried again.
         absl::Status error = span->error;
-        Forget(span);
+        Unpin(begin, end);
+        for (auto failed = First(begin); failed != spans_.end() && failed->first < end;) {
+          Span* const one = (failed++)->second.get();
+          if (one->state == Span::State::kFailed) Forget(one);
+        }
         return absl::StatusOr<size_t>(std::move(error));
       }
       const uint64_t to = std::min(end, span->end());
       pieces.push_back({span->memory, offset - span->offset, to - offset});
       offset = to;
     }
-    for (auto demand = demands_.begin(); demand != demands_.end();) {
-      if (demand->end <= begin || demand->offset >= end) {
-        ++demand;
-        continue;
-      }
-      for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end; ++it) {
-        if (it->second->pins > 0) --it->second->pins;
-        pool_.Add(it->second.get());
-      }
-      demand = demands_.erase(demand);
-    }
+    Unpin(begin, end);
     for (auto it = First(begin); it != spans_.end() && it->first < end; ++it)
       pool_.Touch(it->second.get(), it->second->end() <= end);
     if (end == state().size) EndsReading();
@@ -108,6 +102,27 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
     to += piece.bytes;
   }
   return absl::StatusOr<size_t>(static_cast<size_t>(to - out.data()));
+}
+
+void RemoteBytes::Unpin(uint64_t begin, uint64_t end) {
+  for (auto demand = demands_.begin(); demand != demands_.end();) {
+    if (demand->end <= begin || demand->offset >= end) {
+      ++demand;
+      continue;
+    }
+    for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end; ++it) {
+      if (it->second->pins > 0) --it->second->pins;
+      pool_.Add(it->second.get());
+    }
+    demand = demands_.erase(demand);
+  }
+}
+
+void RemoteBytes::Send(std::vector<RangeJob> jobs, const Counters& counters) {
+  for (RangeJob& job : jobs) {
+    job.counters = counters;
+    source_.Fetch(std::move(job));
+  }
 }
 
 std::pair<uint64_t, uint64_t> RemoteBytes::BlockAround(uint64_t offset) const {
@@ -209,7 +224,8 @@ void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
   window_ = std::min(std::max(2 * window_, 2 * pool_.block_bytes()), pool_.ahead_bytes());
 }
 
-void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, Done done) {
+void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters,
+                       Done done) {
   const auto waiter = std::make_shared<Waiter>();
   waiter->done = std::move(done);
   std::vector<RangeJob> jobs;
@@ -234,11 +250,11 @@ void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, Done done) {
     }
     if (!alone) GoAhead(end, &jobs);
   }
-  for (RangeJob& job : jobs) fetcher_.Fetch(std::move(job));
+  Send(std::move(jobs), counters);
   waiter->OneLess(absl::OkStatus());
 }
 
-void RemoteBytes::WillNeed(uint64_t offset, uint64_t bytes) {
+void RemoteBytes::WillNeed(uint64_t offset, uint64_t bytes, const Counters& counters) {
   std::vector<RangeJob> jobs;
   {
     std::lock_guard<std::mutex> lock(pool_.mutex());
@@ -248,7 +264,7 @@ void RemoteBytes::WillNeed(uint64_t offset, uint64_t bytes) {
       Cover(offset, Clipped(offset, bytes), /*alone=*/true, /*is_wanted=*/false, &jobs);
     }
   }
-  for (RangeJob& job : jobs) fetcher_.Fetch(std::move(job));
+  Send(std::move(jobs), counters);
 }
 
 void RemoteBytes::Forget(Span* span) {

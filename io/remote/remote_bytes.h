@@ -4,7 +4,7 @@
 // begin with), and ever more of them ahead, as long as there is memory. Who wants single records gets these, to the page.
 //
 // Threads:  safe from any thread. Owned by a shared_ptr: what is coming keeps it.
-// Owns:     its spans; the pool and the fetcher must outlive it.
+// Owns:     its spans; the pool and the source of ranges must outlive it.
 // Cost:     a lock and a look into a map for each read.
 #pragma once
 
@@ -24,21 +24,23 @@ namespace penstock {
 
 class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
  public:
-  RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeFetcher& fetcher);
+  RemoteBytes(std::shared_ptr<RequestMaker> maker, SpanPool& pool, RangeSource& source);
   ~RemoteBytes();
   RemoteBytes(const RemoteBytes&) = delete;
   RemoteBytes& operator=(const RemoteBytes&) = delete;
 
   using Done = std::function<void(const absl::Status& status)>;
+  // What is fetched counts there; may be null.
+  using Counters = std::shared_ptr<FetchCounters>;
 
   // Whether Read() of these bytes has an answer, which may be an error.
   bool Has(uint64_t offset, uint64_t bytes) const;
   // All of `out`, or the end of the object; absent where some are not near.
   std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out);
   // Asks for bytes; `done` is told when Read() has an answer, and they stay until then. `alone`: nobody reads on behind them.
-  void Want(uint64_t offset, uint64_t bytes, bool alone, Done done);
+  void Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters, Done done);
   // Somebody will read these, and perhaps on.
-  void WillNeed(uint64_t offset, uint64_t bytes);
+  void WillNeed(uint64_t offset, uint64_t bytes, const Counters& counters);
 
   const ObjectState& state() const { return maker_->state(); }
   const std::string& shown() const { return maker_->shown(); }
@@ -56,6 +58,9 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
              std::vector<RangeJob>* jobs);
   void GoAhead(uint64_t offset, std::vector<RangeJob>* jobs);
   void Forget(Span* span);
+  // Who asked for these bytes has looked at them: they may go.
+  void Unpin(uint64_t begin, uint64_t end);
+  void Send(std::vector<RangeJob> jobs, const Counters& counters);
   void BeginsToRead();
   void EndsReading();
   // Where the block that holds this place begins and ends.
@@ -65,7 +70,7 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
 
   const std::shared_ptr<RequestMaker> maker_;
   SpanPool& pool_;
-  RangeFetcher& fetcher_;
+  RangeSource& source_;
   mutable Spans spans_;
   struct Demand {
     uint64_t offset;

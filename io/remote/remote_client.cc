@@ -21,7 +21,8 @@ class ObjectRequests final : public RequestMaker {
         store_(StoreOf(url.scheme)),
         state_(std::move(state)),
         place_(std::move(place)),
-        shown_(ShownUrl(url.text())) {}
+        address_(url.text()),
+        shown_(ShownUrl(address_)) {}
 
   std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t offset, uint64_t bytes, bool refused,
                                                   std::function<void()> ready) override {
@@ -51,12 +52,14 @@ class ObjectRequests final : public RequestMaker {
 
   const ObjectState& state() const override { return state_; }
   const std::string& shown() const override { return shown_; }
+  const std::string& address() const override { return address_; }
 
  private:
   const RemoteUrl url_;
   const ObjectStore& store_;
   const ObjectState state_;
   const std::shared_ptr<RemotePlace> place_;
+  const std::string address_;
   const std::string shown_;
   std::shared_ptr<const Credentials> used_;  // the fetcher's thread's
 };
@@ -66,6 +69,8 @@ class ObjectRequests final : public RequestMaker {
 absl::StatusOr<HttpResponse> RemoteClient::Ask(
     const ObjectStore& store, RemotePlace& place, const std::string& shown,
     absl::FunctionRef<absl::StatusOr<HttpRequest>()> make) {
+  PatientOptions options;
+  options.takes_empty = true;
   std::shared_ptr<const Credentials> used;
   // Another thread may have learnt of a redirect since.
   std::string asked_region;
@@ -86,7 +91,7 @@ absl::StatusOr<HttpResponse> RemoteClient::Ask(
   for (int redirects = 0;; ++redirects) {
     std::string region;
     absl::StatusOr<HttpResponse> response = PerformPatiently(
-        shown, signed_request, {},
+        shown, signed_request, options,
         [&](const HttpResponse& elsewhere) { region = store.RegionIn(elsewhere); });
     if (response.ok() || region.empty() || region == asked_region || redirects > 2) return response;
     place.set_region(region);

@@ -8,18 +8,13 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "io/remote/authorities.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kLeastBytes = uint64_t{16} << 20;
 constexpr uint64_t kMostBytes = uint64_t{1} << 40;
-
-uint64_t DefaultBytes() {
-  const auto pages = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PHYS_PAGES), 0));
-  const auto page_bytes = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PAGESIZE), 0));
-  return std::clamp(pages * page_bytes / 8, kLeastBytes, RemoteOptions().memory_bytes);
-}
 
 absl::StatusOr<std::vector<std::string>> Prefixes(const Environment& environment,
                                                   const std::string& name) {
@@ -34,6 +29,12 @@ absl::StatusOr<std::vector<std::string>> Prefixes(const Environment& environment
 }
 
 }  // namespace
+
+uint64_t DefaultRemoteMemory() {
+  const auto pages = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PHYS_PAGES), 0));
+  const auto page_bytes = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PAGESIZE), 0));
+  return std::clamp(pages * page_bytes / 8, kLeastBytes, RemoteOptions().memory_bytes);
+}
 
 absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bool has_owner) {
   RemoteOptions options;
@@ -50,7 +51,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
   options.unguarded = *std::move(local);
   options.is_ambient = true;
   options.reach = has_owner ? Reach::kLoopback : Reach::kPublic;
-  options.memory_bytes = DefaultBytes();
+  options.memory_bytes = DefaultRemoteMemory();
   if (const std::string bytes = environment("PENSTOCK_REMOTE_MEMORY"); !bytes.empty()) {
     if (!absl::SimpleAtoi(bytes, &options.memory_bytes) || options.memory_bytes < kLeastBytes ||
         options.memory_bytes > kMostBytes) {
@@ -60,7 +61,12 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
     }
   }
   options.proxy = environment("PENSTOCK_REMOTE_PROXY");
-  options.authorities = environment("SSL_CERT_FILE");
+  options.authorities = FindAuthorities(environment("SSL_CERT_FILE"));
+  options.cache_folder = environment("PENSTOCK_REMOTE_CACHE");
+  if (!options.cache_folder.empty() && options.cache_folder[0] != '/') {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "PENSTOCK_REMOTE_CACHE: expected an absolute path, found ", options.cache_folder));
+  }
   return options;
 }
 

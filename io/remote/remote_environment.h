@@ -6,7 +6,8 @@
 //     PENSTOCK_REMOTE_MEMORY    bytes of memory for what is near; 16 MiB to 1 TiB. Default: 536870912, or an eighth of the machine's memory where
 //                               that is less
 //     PENSTOCK_REMOTE_PROXY     "http://host:port"
-//     SSL_CERT_FILE             certificates of authorities, in the place of the system's
+//     PENSTOCK_REMOTE_CACHE     a folder for what was fetched, absolute. Default: none
+//     SSL_CERT_FILE             certificates of authorities, in the place of the system's (io/remote/authorities.h)
 //     AWS_…, GOOGLE_…           credentials, regions and endpoints, as the providers' own tools take them (io/credentials)
 //
 // Threads:  any.
@@ -20,5 +21,8 @@ namespace penstock {
 
 // `has_owner`: the process' own daemon, which may also read what its machine serves. InvalidArgument names the variable.
 absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bool has_owner);
+
+// What RemoteOptions::memory_bytes is where nothing says otherwise.
+uint64_t DefaultRemoteMemory();
 
 }  // namespace penstock

@@ -1,13 +1,19 @@
 #include "io/remote/remote_file.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
 
 // Who reads on after as much as this still reads from front to back: by headers, over records.
 constexpr uint64_t kStepBytes = 1 << 20;
+
+// How long nobody looks whether what is waited for is wanted still.
+constexpr std::chrono::milliseconds kLookTime(50);
 
 // A completion that is ended once, by what arrives or by who cancels.
 struct Ending {
@@ -54,30 +60,64 @@ struct Bell {
 
 }  // namespace
 
+// Counts a read from when it is waited for until it is not. Copies are one.
+class RemoteFile::Waiting {
+ public:
+  explicit Waiting(const std::shared_ptr<FetchCounters>& counters) : counters_(counters) {
+    if (counters_ == nullptr) return;
+    counters_->misses.fetch_add(1, std::memory_order_relaxed);
+    counters_->waiting.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~Waiting() {
+    if (counters_ != nullptr) counters_->waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  const std::shared_ptr<FetchCounters> counters_;
+};
+
+std::optional<absl::StatusOr<size_t>> RemoteFile::ReadFetched(uint64_t offset,
+                                                              absl::Span<uint8_t> out) {
+  std::optional<absl::StatusOr<size_t>> read = bytes_->Read(offset, out);
+  if (read && counters_ != nullptr) counters_->reads.fetch_add(1, std::memory_order_relaxed);
+  return read;
+}
+
 void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived) {
   const auto ending = std::make_shared<Ending>();
   // What was asked for goes on; nobody waits for it any more. Who is being stopped cancels before this returns.
   arrived.OnCancel([ending] { ending->Cancel(); });
   if (!ending->Take(std::move(arrived))) return;
-  bytes_->Want(offset, bytes, alone, [ending](const absl::Status& status) { ending->End(status); });
+  std::shared_ptr<Waiting> waiting;
+  if (!bytes_->Has(offset, bytes)) waiting = std::make_shared<Waiting>(counters_);
+  bytes_->Want(offset, bytes, alone, counters_,
+               [ending, waiting = std::move(waiting)](const absl::Status& status) mutable {
+                 waiting.reset();
+                 ending->End(status);
+               });
 }
 
 absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> out) {
   while (true) {
-    if (std::optional<absl::StatusOr<size_t>> read = bytes_->Read(offset, out)) {
+    if (std::optional<absl::StatusOr<size_t>> read = ReadFetched(offset, out)) {
       read_to_.store(offset + out.size(), std::memory_order_relaxed);
       return *std::move(read);
     }
     const auto bell = std::make_shared<Bell>();
     const uint64_t last = read_to_.load(std::memory_order_relaxed);
     const bool goes_on = offset >= last && offset - last <= kStepBytes;
-    bytes_->Want(offset, out.size(), /*alone=*/!goes_on, [bell](const absl::Status&) {
+    const Waiting waiting(counters_);
+    bytes_->Want(offset, out.size(), /*alone=*/!goes_on, counters_, [bell](const absl::Status&) {
       std::lock_guard<std::mutex> lock(bell->mutex);
       bell->has_rung = true;
       bell->rung.notify_all();
     });
     std::unique_lock<std::mutex> lock(bell->mutex);
-    bell->rung.wait(lock, [&bell] { return bell->has_rung; });
+    // A stop waits for no server.
+    while (!bell->rung.wait_for(lock, kLookTime, [&bell] { return bell->has_rung; }))
+      if (IsStopped()) return Ending::Cancelled();
   }
 }
 

@@ -17,8 +17,13 @@ namespace penstock {
 
 class RemoteFile final : public FarFile {
  public:
-  RemoteFile(std::string path, FileVersion version, std::shared_ptr<RemoteBytes> bytes)
-      : path_(std::move(path)), version_(version), bytes_(std::move(bytes)) {}
+  // `counters`: of the pipeline that reads it; may be null.
+  RemoteFile(std::string path, FileVersion version, std::shared_ptr<RemoteBytes> bytes,
+             std::shared_ptr<FetchCounters> counters)
+      : path_(std::move(path)),
+        version_(version),
+        bytes_(std::move(bytes)),
+        counters_(std::move(counters)) {}
 
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return bytes_->state().size; }
@@ -34,18 +39,21 @@ class RemoteFile final : public FarFile {
     Ask(offset, bytes, /*alone=*/true, std::move(arrived));
   }
   std::optional<absl::StatusOr<size_t>> ReadFetched(uint64_t offset,
-                                                    absl::Span<uint8_t> out) override {
-    return bytes_->Read(offset, out);
-  }
+                                                    absl::Span<uint8_t> out) override;
   uint64_t read_to() const override { return read_to_.load(std::memory_order_relaxed); }
-  void WillNeed(uint64_t offset, uint64_t bytes) override { bytes_->WillNeed(offset, bytes); }
+  void WillNeed(uint64_t offset, uint64_t bytes) override {
+    bytes_->WillNeed(offset, bytes, counters_);
+  }
 
  private:
+  class Waiting;
+
   void Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived);
 
   const std::string path_;
   const FileVersion version_;
   const std::shared_ptr<RemoteBytes> bytes_;
+  const std::shared_ptr<FetchCounters> counters_;
   std::atomic<uint64_t> read_to_{0};  // behind what was read last
 };
 

@@ -17,11 +17,28 @@ std::string NameOf(const std::string& path, const ObjectState& state) {
                       "\n", state.size);
 }
 
+RangeFetcher::Options FetcherOptions(const RemoteOptions& options) {
+  RangeFetcher::Options made;
+  made.most_under_way = options.requests_max;
+  made.give_up_ns = int64_t{1'000'000} * options.give_up_ms;
+  return made;
+}
+
 }  // namespace
 
 RemoteFileSystem::RemoteFileSystem(FileSystem& local, RemoteOptions options,
                                    Environment environment)
-    : local_(local), client_(options, std::move(environment)), pool_(options.memory_bytes) {}
+    : local_(local),
+      memory_bytes_max_(options.memory_bytes),
+      client_(options, std::move(environment)),
+      pool_(options.memory_bytes),
+      fetcher_(FetcherOptions(options)) {
+  if (options.cache_folder.empty()) return;
+  absl::StatusOr<std::unique_ptr<DiskCache>> cache =
+      DiskCache::Open(options.cache_folder, options.cache_bytes);
+  status_ = cache.status();
+  if (cache.ok()) cached_ = std::make_unique<CachedRanges>(*std::move(cache), fetcher_);
+}
 
 uint64_t RemoteFileSystem::pool_bytes() {
   std::lock_guard<std::mutex> lock(pool_.mutex());
@@ -36,30 +53,42 @@ void RemoteFileSystem::Remember(const std::string& path, const ObjectState& stat
 }
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenObject(
-    const std::string& path, ObjectState state) {
+    const std::string& path, ObjectState state, const Counters& counters) {
   const FileVersion version = VersionOf(state);
   const std::string name = NameOf(path, state);
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (const auto found = open_.find(name); found != open_.end()) {
       if (std::shared_ptr<RemoteBytes> bytes = found->second.lock())
-        return std::make_shared<RemoteFile>(path, version, std::move(bytes));
+        return std::make_shared<RemoteFile>(path, version, std::move(bytes), counters);
     }
   }
   const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(path);
   if (!url.ok()) return url.status();
   absl::StatusOr<std::shared_ptr<RequestMaker>> maker = client_.MakerOf(*url, std::move(state));
   if (!maker.ok()) return maker.status();
-  auto bytes = std::make_shared<RemoteBytes>(*std::move(maker), pool_, fetcher_);
+  RangeSource& source = cached_ != nullptr ? static_cast<RangeSource&>(*cached_) : fetcher_;
+  auto bytes = std::make_shared<RemoteBytes>(*std::move(maker), pool_, source);
   std::lock_guard<std::mutex> lock(mutex_);
   if (open_.size() >= 1024) {
     std::erase_if(open_, [](const auto& entry) { return entry.second.expired(); });
   }
   open_[name] = bytes;
-  return std::make_shared<RemoteFile>(path, version, std::move(bytes));
+  return std::make_shared<RemoteFile>(path, version, std::move(bytes), counters);
 }
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const std::string& path) {
+  return Open(path, nullptr);
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenListed(
+    const ListedFile& file) {
+  if (auto known = OpenKnown(file, nullptr)) return *std::move(known);
+  return FileSystem::OpenListed(file);
+}
+
+absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const std::string& path,
+                                                                         const Counters& counters) {
   if (!IsAddress(path)) return local_.Open(path);
   const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(path);
   if (!url.ok()) return url.status();
@@ -67,11 +96,11 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const s
   absl::StatusOr<ObjectState> state = client_.Describe(*url);
   if (!state.ok()) return state.status();
   Remember(path, *state);
-  return OpenObject(path, *std::move(state));
+  return OpenObject(path, *std::move(state), counters);
 }
 
-absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenListed(
-    const ListedFile& file) {
+std::optional<absl::StatusOr<std::shared_ptr<RandomAccessFile>>> RemoteFileSystem::OpenKnown(
+    const ListedFile& file, const Counters& counters) {
   if (!IsAddress(file.path)) return local_.OpenListed(file);
   std::optional<ObjectState> known;
   {
@@ -79,8 +108,31 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenListed(
     if (const auto found = known_.find(file.path); found != known_.end()) known = found->second;
   }
   if (!known || known->size != file.size_bytes || !(VersionOf(*known) == file.version))
-    return FileSystem::OpenListed(file);
-  return OpenObject(file.path, *std::move(known));
+    return std::nullopt;
+  return OpenObject(file.path, *std::move(known), counters);
+}
+
+FileSystem& RemoteFileSystem::CountedFor(const std::string& pipeline) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const bool is_new = !counted_.contains(pipeline);
+  const std::string name = is_new && counted_.size() >= kCountedMax ? "" : pipeline;
+  std::unique_ptr<CountedFiles>& files = counted_[name];
+  if (files == nullptr) files = std::make_unique<CountedFiles>(*this);
+  // Files of a pipeline that had the name before go on to count for that one.
+  if (name == pipeline) files->BeginAnew();
+  return *files;
+}
+
+FetchNumbers RemoteFileSystem::NumbersOfAll() {
+  const FetcherStats stats = fetcher_.stats();
+  FetchNumbers numbers;
+  numbers.under_way = stats.under_way;
+  numbers.request_limit = stats.limit;
+  numbers.queued = stats.queued;
+  numbers.first_byte_ns = stats.first_byte_ns;
+  numbers.memory_bytes = pool_bytes();
+  numbers.memory_bytes_max = memory_bytes_max_;
+  return numbers;
 }
 
 absl::StatusOr<std::vector<ListedFile>> RemoteFileSystem::List(const std::string& pattern) {

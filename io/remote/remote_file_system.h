@@ -7,17 +7,22 @@
 //
 // Threads:  safe from any thread. List() and Open() wait for the network.
 // Owns:     the pool, the fetcher, and what is known of objects; files keep their objects' bytes, and must be gone before this is.
-// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again.
+// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again. kCountedMax names of pipelines are counted apart, the
+//           others together.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/far_file.h"
 #include "io/http/range_fetcher.h"
+#include "io/remote/cached_ranges.h"
+#include "io/remote/counted_files.h"
 #include "io/remote/remote_bytes.h"
 #include "io/remote/remote_client.h"
 #include "io/remote/span_pool.h"
@@ -30,30 +35,51 @@ class RemoteFileSystem final : public JoinedFileSystem {
   RemoteFileSystem(FileSystem& local, RemoteOptions options,
                    Environment environment = ProcessEnvironment());
 
+  // Why there is no cache where one was asked for.
+  const absl::Status& status() const { return status_; }
+
   FileSystem& local() const override { return local_; }
   Disk* disk() override { return local_.disk(); }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
 
+  // The same for a pipeline: what it fetches counts there.
+  using Counters = std::shared_ptr<FetchCounters>;
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path,
+                                                         const Counters& counters);
+  // Without asking anybody; absent where the object is not known.
+  std::optional<absl::StatusOr<std::shared_ptr<RandomAccessFile>>> OpenKnown(
+      const ListedFile& file, const Counters& counters);
+  FileSystem& CountedFor(const std::string& pipeline) override;
+  // Of the whole process: requests, and memory.
+  FetchNumbers NumbersOfAll();
+
   FetcherStats stats() const { return fetcher_.stats(); }
   uint64_t pool_bytes();
 
  private:
   static constexpr size_t kKnownMax = 1'000'000;
+  static constexpr size_t kCountedMax = 4096;
 
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenObject(const std::string& path,
-                                                               ObjectState state);
+                                                               ObjectState state,
+                                                               const Counters& counters);
   void Remember(const std::string& path, const ObjectState& state);
 
   FileSystem& local_;
+  const uint64_t memory_bytes_max_;
   RemoteClient client_;
   SpanPool pool_;
   std::mutex mutex_;
   std::unordered_map<std::string, ObjectState> known_;  // under mutex_; of listed paths
   std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
-      open_;              // under mutex_; by path and tag
-  RangeFetcher fetcher_;  // last: what it ends looks at the others
+      open_;                                                      // under mutex_; by path and tag
+  std::map<std::string, std::unique_ptr<CountedFiles>> counted_;  // under mutex_; by pipeline
+  // Last: what they end looks at the others.
+  RangeFetcher fetcher_;
+  absl::Status status_;
+  std::unique_ptr<CachedRanges> cached_;  // null: nothing is kept on a disk
 };
 
 }  // namespace penstock

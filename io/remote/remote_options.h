@@ -31,13 +31,18 @@ struct RemoteOptions {
   bool is_off = false;  // no address is read
   // Prefixes of addresses that specs may name; none: all.
   std::vector<std::string> allowed;
+  std::string allowed_by = "PENSTOCK_REMOTE_ALLOW";  // where that is said
   // Prefixes that may also lead to this machine, a link-local network or a metadata service.
   std::vector<std::string> unguarded;
   std::vector<RemotePrefix> prefixes;
   // What fits no prefix: credentials of the environment, or none.
   bool is_ambient = false;
   Reach reach = Reach::kPublic;
-  uint64_t memory_bytes = uint64_t{512} << 20;
+  uint64_t memory_bytes = uint64_t{512} << 20;  // for what is near
+  int requests_max = 256;                       // at a time; 4 to 256
+  int64_t give_up_ms = 120'000;                 // without another byte
+  std::string cache_folder;                     // where what was fetched is kept; "": nowhere
+  uint64_t cache_bytes = 0;                     // of it at most; 0: half of what is free
   std::string proxy;
   std::string authorities;  // a file of certificates; "": the system's
 };

@@ -96,13 +96,14 @@ std::shared_ptr<CredentialKeeper> RemotePlaces::KeeperOf(const RemotePrefix& pre
 absl::StatusOr<std::shared_ptr<RemotePlace>> RemotePlaces::PlaceOf(const RemoteUrl& url) {
   const std::string text = url.text();
   if (options_.is_off) {
-    return absl::PermissionDeniedError(absl::StrCat(
-        "this daemon reads no addresses: it has no PENSTOCK_REMOTE_ALLOW (", ShownUrl(text), ")"));
+    return absl::PermissionDeniedError(absl::StrCat("this daemon reads no addresses: it has no ",
+                                                    options_.allowed_by, " (", ShownUrl(text),
+                                                    ")"));
   }
   if (!options_.allowed.empty() && !FitsOne(text, options_.allowed)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("not below the daemon's PENSTOCK_REMOTE_ALLOW (",
-                     absl::StrJoin(options_.allowed, ", "), "): ", ShownUrl(text)));
+    return absl::PermissionDeniedError(absl::StrCat("not below the daemon's ", options_.allowed_by,
+                                                    " (", absl::StrJoin(options_.allowed, ", "),
+                                                    "): ", ShownUrl(text)));
   }
   RemotePrefix found;
   found.is_ambient = options_.is_ambient;

@@ -106,17 +106,4 @@ absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text) {
   return url;
 }
 
-std::string ShownUrl(const std::string& text) {
-  std::string shown = text.substr(0, std::min<size_t>(text.size(), 512));
-  const size_t host = shown.find("://");
-  const bool is_http = absl::StartsWith(shown, "http");
-  if (host == std::string::npos || !is_http) return shown;
-  if (const size_t query = shown.find_first_of("?#"); query != std::string::npos)
-    shown.resize(query);
-  const size_t slash = shown.find('/', host + 3);
-  const size_t at = shown.rfind('@', slash);
-  if (at != std::string::npos && at > host) shown.erase(host + 3, at - host - 2);
-  return shown;
-}
-
 }  // namespace penstock

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "base/shown_url.h"
 
 namespace penstock {
 
@@ -29,8 +30,5 @@ struct RemoteUrl {
 
 // Of an object, or of a glob of objects. InvalidArgument says what was expected.
 absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text);
-
-// As messages may show it: without user, query and fragment.
-std::string ShownUrl(const std::string& text);
 
 }  // namespace penstock

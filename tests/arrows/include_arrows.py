@@ -21,9 +21,10 @@ ALLOWED = {
     "io/record": {"base", "io/file", "io/inflate"},
     "io/element": {"base", "io/file", "io/record"},
     "io/array": {"base"},
+    "io/arrow": {"base", "io/file"},
     "io/http": {"base"},
     "io/credentials": {"base", "io/http"},
-    "io/remote": {"base", "io/http", "io/credentials"},
+    "io/remote": {"base", "io/file", "io/http", "io/credentials"},
     "ring": set(),
     "cuda": {"ring"},
     "server/kernels": {"base"},
@@ -45,7 +46,7 @@ ALLOWED = {
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},
     "server/engine/read": {
-        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array",
+        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array", "io/arrow",
         "server/codec", "server/engine/tasks",
     },
     "server/engine/spec": {
@@ -83,7 +84,7 @@ ALLOWED = {
         "server/engine/order", "server/engine/plan",
     },
     "server/engine/run": {
-        "base", "server/engine/tasks", "server/engine/read",
+        "base", "io/record", "server/engine/tasks", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/share", "server/engine/compute", "server/engine/section",
         "server/engine/plan", "server/engine/stage", "server/engine/keep",
@@ -97,7 +98,7 @@ ALLOWED = {
     "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/functions/text": {"server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
-        "base", "io/record", "server/codec", "server/expr", "server/engine/read",
+        "base", "io/record", "io/arrow", "server/codec", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep", "server/python",
@@ -106,7 +107,7 @@ ALLOWED = {
     "server/service/socket": {"proto", "base", "ring"},
     "server/service/state": {
         "proto", "base", "io/file", "ring", "server/codec", "server/engine/tasks",
-        "server/engine/spec", "server/engine/plan",
+        "server/engine/spec", "server/engine/tensor", "server/engine/plan",
     },
     "server/service/watch": {
         "proto", "base", "ring", "server/codec", "server/engine/tensor",
@@ -123,8 +124,9 @@ ALLOWED = {
         "server/service/state", "server/service/watch", "server/service/stream",
     },
     "server/service/attach": {
-        "proto", "base", "ring", "server/codec", "server/engine/run", "server/service/socket",
-        "server/service/state", "server/service/stream", "server/service/pipeline",
+        "proto", "base", "ring", "server/codec", "server/engine/run", "server/python",
+        "server/service/socket", "server/service/state", "server/service/stream",
+        "server/service/pipeline",
     },
     "server/service/tune": {
         "proto", "base", "ring", "server/service/socket", "server/service/watch",
@@ -140,7 +142,7 @@ ALLOWED = {
         "server/service/pipeline", "server/service/tune",
     },
     "server/service/daemon": {
-        "proto", "base", "io/file", "io/remote", "ring", "server/engine/share", "server/engine/run",
+        "proto", "base", "io/file", "io/credentials", "io/remote", "ring", "server/engine/share", "server/engine/run",
         "server/cuda", "server/service/socket", "server/service/state",
         "server/service/watch", "server/service/stream", "server/service/pipeline",
         "server/service/attach", "server/service/tune", "server/service/http",
@@ -151,7 +153,7 @@ ALLOWED = {
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
     "client/ctl/inspect": {"base"},
-    "client/ctl": {"proto", "base", "io/record", "io/element", "ring", "client/cpp", "client/ctl/inspect"},
+    "client/ctl": {"proto", "base", "io/record", "io/element", "io/remote", "ring", "client/cpp", "client/ctl/inspect"},
     "client/samples/chess": {"base"},
     "client/samples": {"base", "io/record", "client/ctl", "client/samples/chess"},
 }

@@ -3,7 +3,10 @@
 import gzip
 import hashlib
 import http.server
+import io
+import json
 import re
+import tarfile
 import threading
 
 import numpy as np
@@ -83,6 +86,13 @@ def folder(tmp_path_factory):
     lines = b"".join(b"line %d of some text\n" % i for i in range(200_000))
     (folder / "lines.txt").write_bytes(lines)
     (folder / "lines.gz").write_bytes(gzip.compress(lines, 1))
+    texts = [json.dumps({"text": "x" * int(size)}) for size in random.integers(0, 30_000, 400)]
+    (folder / "lines.jsonl").write_text("\n".join(texts) + "\n")
+    with tarfile.open(folder / "members.tar", "w") as tar:
+        for i, size in enumerate(random.integers(0, 60_000, 100)):
+            info = tarfile.TarInfo(f"a/{i:04}.bin")
+            info.size = int(size)
+            tar.addfile(info, io.BytesIO(random.bytes(info.size)))
     (folder / "fixed").write_bytes(random.bytes(100 * 5000))
     return folder
 
@@ -93,6 +103,8 @@ def server(folder):
     yield server
     server.shutdown()
 
+
+TEXT = {"text": penstock.JsonFeature("string")}
 
 CASES = {
     "small records": ("small", penstock.TFRecordDataset),
@@ -105,6 +117,13 @@ CASES = {
     "lines in gzip": ("lines.gz", lambda path: penstock.TextLineDataset(path, compression_type="GZIP")),
     "fixed": ("fixed", lambda path: penstock.FixedLengthRecordDataset(path, 100)),
     "a list of files": ("mixed", lambda path: penstock.Dataset.list_files(path).interleave(penstock.TFRecordDataset)),
+    "files that elements name": ("long", lambda path: penstock.Dataset.from_tensor_slices([path, path]).map(penstock.io.read_file)),
+    "files of a list": ("long", lambda path: penstock.Dataset.list_files(path).map(penstock.io.read_file)),
+    "json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path, TEXT).map(lambda x: x["text"])),
+    "a tar": ("members.tar", lambda path: penstock.TarDataset(path, ["bin"]).map(lambda x: x["bin"])),
+    "globally shuffled json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path, TEXT).global_shuffle(seed=5).map(lambda x: x["text"])),
+    "a globally shuffled tar": ("members.tar", lambda path: penstock.TarDataset(path, ["bin"]).global_shuffle(seed=5).map(lambda x: x["bin"])),
+    "globally shuffled lines": ("lines.txt", lambda path: penstock.TextLineDataset(path).global_shuffle(seed=5).take(500)),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
 }
 

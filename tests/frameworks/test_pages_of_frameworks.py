@@ -21,6 +21,12 @@ def test_a_tutorial(framework, page, tmp_path):
     assert pages.run(f"docs/tutorials/{page}.md", tmp_path) >= 3
 
 
+def test_the_page_of_arrow(tmp_path):
+    if not _has("pyarrow", "datasets"):
+        pytest.skip("needs pyarrow and datasets")
+    assert pages.run("docs/howto/arrow.md", tmp_path) == 5
+
+
 def test_parquet(tmp_path):
     if not _has("pyarrow"):
         pytest.skip("needs pyarrow")

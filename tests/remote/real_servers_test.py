@@ -1,68 +1,23 @@
-"""Datasets of servers that others wrote: rclone's S3, which checks signatures, and an emulator of Google Cloud Storage, which checks nothing.
+"""Datasets of servers that others wrote: radosgw and rclone, whose S3 checks signatures; moto, which has roles and a metadata service; and an
+emulator of Google Cloud Storage, which checks nothing.
 
 `./dev test remote` installs them and runs this; it is none of the default suite.
 """
 
-import hashlib
-import http.client
+import json
 import os
-import pathlib
 import shutil
-import socket
 import subprocess
-import sys
-import time
 import urllib.request
 
-import numpy as np
 import pytest
 
 import penstock
+import small_ceph
 from penstock._running import _daemon
-
-BIN = pathlib.Path(sys.executable).parent
+from real_servers import BIN, Process, digest, free_port, write_records
 
 pytestmark = pytest.mark.filterwarnings("ignore:this trainer holds")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
-class Process:
-    """A server's process, until its port answers."""
-
-    def __init__(self, port, *command, **variables):
-        self.port = port
-        self.process = subprocess.Popen(command, env={**os.environ, **variables}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 120
-        while True:
-            try:
-                http.client.HTTPConnection("127.0.0.1", port, timeout=5).connect()
-                return
-            except OSError:
-                assert self.process.poll() is None and time.monotonic() < end, command
-                time.sleep(0.1)
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait()
-
-
-def write_records(path, seed):
-    random = np.random.default_rng(seed)
-    with penstock.io.TFRecordWriter(str(path)) as writer:
-        for size in random.integers(0, 60_000, 300):
-            writer.write(random.bytes(int(size)))
-
-
-def digest(dataset):
-    found = hashlib.sha256()
-    for batch in dataset.batch(7):
-        for element in np.asarray(batch):
-            found.update(len(element).to_bytes(8, "little") + bytes(element))
-    return found.hexdigest()
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +89,136 @@ def test_the_emulator_of_gcs_gives_what_the_files_give(pattern, folder, emulator
     variables.setenv("STORAGE_EMULATOR_HOST", emulator)
     variables.setenv("NO_GCE_CHECK", "true")
     assert digest(penstock.TFRecordDataset(f"gs://bucket/{pattern}")) == digest(penstock.TFRecordDataset(str(folder / pattern)))
+
+
+@pytest.fixture(scope="module")
+def radosgw(folder, tmp_path_factory):
+    if not small_ceph.is_installed():
+        pytest.skip("Debian packages: " + "ceph-mon ceph-osd ceph-common radosgw")
+    boto3 = pytest.importorskip("boto3")
+    ceph = small_ceph.SmallCeph(tmp_path_factory.mktemp("ceph"), "AKIDEXAMPLE", "SECRETEXAMPLE")
+    store = boto3.client("s3", endpoint_url=ceph.url, aws_access_key_id="AKIDEXAMPLE", aws_secret_access_key="SECRETEXAMPLE", region_name="us-east-1")
+    store.create_bucket(Bucket="bucket")
+    for path in sorted((folder / "train").iterdir()):
+        store.put_object(Bucket="bucket", Key=f"train/{path.name}", Body=path.read_bytes())
+    store.put_object(Bucket="bucket", Key="train/empty", Body=b"")
+    yield ceph.url, store
+    ceph.end()
+
+
+def use_keys(variables, url, secret="SECRETEXAMPLE"):
+    variables.setenv("AWS_ENDPOINT_URL_S3", url)
+    variables.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    variables.setenv("AWS_SECRET_ACCESS_KEY", secret)
+
+
+@pytest.mark.parametrize("pattern", ["train/part-*.tfrecord", "train/part-{0,2}.tfrecord", "**/part-1.tfrecord", "train/odd +=&%@,()'!ü~ name"])
+def test_ceph_gives_what_the_files_give(pattern, folder, radosgw, variables):
+    use_keys(variables, radosgw[0])
+    local = str(folder / pattern.replace("**/", "train/"))
+    assert digest(penstock.TFRecordDataset(f"s3://bucket/{pattern}")) == digest(penstock.TFRecordDataset(local))
+
+
+def test_ceph_gives_single_records_in_a_global_shuffle(folder, radosgw, variables):
+    use_keys(variables, radosgw[0])
+
+    def shuffled(place):
+        return digest(penstock.TFRecordDataset(f"{place}/train/part-*.tfrecord").global_shuffle(seed=5))
+
+    assert shuffled("s3://bucket") == shuffled(folder)
+
+
+def test_fault_29_ceph_refuses_a_wrong_key(radosgw, variables):
+    use_keys(variables, radosgw[0], "WRONGSECRET")
+    with pytest.raises(penstock.PermissionDeniedError, match="SignatureDoesNotMatch|refuses") as refused:
+        list(penstock.TFRecordDataset("s3://bucket/train/part-0.tfrecord"))
+    assert "WRONGSECRET" not in str(refused.value)
+
+
+def test_fault_29_ceph_gives_empty_objects_and_says_what_is_not_there(radosgw, variables):
+    use_keys(variables, radosgw[0])
+    assert list(penstock.TFRecordDataset("s3://bucket/train/empty").batch(2)) == []
+    with pytest.raises(penstock.NotFoundError, match="no such object|no object matches"):
+        list(penstock.TFRecordDataset("s3://bucket/train/none"))
+    with pytest.raises(penstock.NotFoundError, match="no object matches"):
+        list(penstock.TFRecordDataset("s3://bucket/none/*"))
+
+
+def test_fault_29_an_object_of_ceph_that_is_replaced_ends_the_pipeline(folder, radosgw, variables):
+    url, store = radosgw
+    use_keys(variables, url)
+    data = (folder / "train" / "part-0.tfrecord").read_bytes() * 10
+    store.put_object(Bucket="bucket", Key="changing", Body=data)
+    taken = iter(penstock.TFRecordDataset("s3://bucket/changing").repeat().batch(50))
+    next(taken)
+    store.put_object(Bucket="bucket", Key="changing", Body=data + data)
+    with pytest.raises(penstock.Error, match="was replaced since the pipeline was created"):
+        for _ in range(2000):
+            next(taken)
+
+
+@pytest.mark.parametrize("keys", [1001, 2500])
+def test_ceph_lists_more_than_a_page(keys, radosgw, variables):
+    url, store = radosgw
+    use_keys(variables, url)
+    for i in range(keys):
+        store.put_object(Bucket="bucket", Key=f"many-{keys}/{i:05}", Body=b"")
+    assert len(list(penstock.Dataset.list_files(f"s3://bucket/many-{keys}/*"))) == keys
+
+
+@pytest.fixture(scope="module")
+def moto(folder):
+    program = shutil.which("moto_server", path=BIN)
+    boto3 = pytest.importorskip("boto3")
+    if program is None:
+        pytest.skip("PyPI package: moto[server]")
+    port = free_port()
+    server = Process(port, program, "-H", "127.0.0.1", "-p", str(port))
+    url = f"http://127.0.0.1:{port}"
+    store = boto3.client("s3", endpoint_url=url, aws_access_key_id="a", aws_secret_access_key="b", region_name="us-east-1")
+    store.create_bucket(Bucket="bucket")
+    store.put_object(Bucket="bucket", Key="train/part-0.tfrecord", Body=(folder / "train" / "part-0.tfrecord").read_bytes())
+    yield url
+    server.end()
+
+
+def expected(folder):
+    return digest(penstock.TFRecordDataset(str(folder / "train" / "part-0.tfrecord")))
+
+
+def test_motos_metadata_service_gives_a_role(folder, moto, variables):
+    variables.setenv("AWS_ENDPOINT_URL_S3", moto)
+    variables.setenv("AWS_EC2_METADATA_DISABLED", "false")
+    variables.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", moto)
+    assert digest(penstock.TFRecordDataset("s3://bucket/train/part-0.tfrecord")) == expected(folder)
+
+
+def test_motos_sts_gives_a_role_for_a_web_identity(folder, moto, variables, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl")
+    variables.setenv("AWS_ENDPOINT_URL_S3", moto)
+    variables.setenv("AWS_ENDPOINT_URL_STS", moto)
+    variables.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
+    variables.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/reader")
+    assert digest(penstock.TFRecordDataset("s3://bucket/train/part-0.tfrecord")) == expected(folder)
+
+
+def test_a_program_gives_keys_of_a_profile(folder, radosgw, variables, tmp_path):
+    config = tmp_path / "config"
+    keys = json.dumps({"Version": 1, "AccessKeyId": "AKIDEXAMPLE", "SecretAccessKey": "SECRETEXAMPLE"})
+    (tmp_path / "keys.json").write_text(keys)
+    config.write_text(f"[profile train]\ncredential_process = cat {tmp_path / 'keys.json'}\n")
+    variables.setenv("AWS_ENDPOINT_URL_S3", radosgw[0])
+    variables.setenv("AWS_CONFIG_FILE", str(config))
+    variables.setenv("AWS_PROFILE", "train")
+    assert digest(penstock.TFRecordDataset("s3://bucket/train/part-0.tfrecord")) == expected(folder)
+
+
+def test_the_command_indexes_and_verifies_objects_of_ceph(radosgw, variables, tmp_path):
+    use_keys(variables, radosgw[0])
+    variables.setenv("PENSTOCK_CACHE_DIR", str(tmp_path))
+    program = os.path.join(os.environ["PENSTOCK_BIN"], "penstock")
+    for words in (["verify"], ["index"]):
+        done = subprocess.run([program, *words, "s3://bucket/train/part-*"], capture_output=True, text=True)
+        assert done.returncode == 0, done
+        assert "900 records" in done.stdout and "3 files" in done.stdout

@@ -410,13 +410,15 @@ def read_file(filename: Any, name: Any = None) -> Tensor:
 
     A relative path counts from the folder that this process is in now, as the function is traced, as those of readers do from where these
     are made. (In a daemon that others have started, from that one's, unless this process has changed its folder.) Files are read when their
-    element is computed, each time anew.
+    element is computed, each time anew. A file may lie at an address (s3://, gs://, http://); then a worker waits for it.
     """
     folder = _daemon.moved_to()
     if folder is not None and isinstance(filename, _trace.StandIn):
         # Where this process has not moved the daemon is in the same folder, and a spec that does not name it is the same anywhere.
         before = os.path.join(folder, "").replace("\\", "\\\\") + "\\0"
-        filename = _language.call("regex_replace", (filename, "^[^/]", before), {}, "penstock.io.read_file")
+        # What begins neither with "/" nor as an address does ("s3://").
+        relative = "^(?::|[^/:]+(?::?$|:?/$|/|:[^/]|:/[^/]))"
+        filename = _language.call("regex_replace", (filename, relative, before), {}, "penstock.io.read_file")
     return _language.call("read_file", (filename,), {}, "penstock.io.read_file")
 
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/file_error.h"
+#include "io/record/record_access.h"
 #include "io/record/tfrecord_frame.h"
 
 namespace penstock {
@@ -21,6 +22,13 @@ struct Wanted {
   uint64_t end = 0;
 };
 
+// What of a record lies in its file around its data.
+uint64_t AroundBytes(const FileEntry& entry) {
+  if (entry.indexed == nullptr || entry.indexed->access() == nullptr) return kFrameBytes;
+  const RecordShape& shape = entry.indexed->access()->shape();
+  return uint64_t{shape.header_bytes} + shape.footer_bytes;
+}
+
 std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest& manifest) {
   std::vector<Wanted> wanted;
   for (const RecordRef& record : records) {
@@ -30,7 +38,7 @@ std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest
     if (entry.is_one_element) {
       wanted.push_back({record.file, 0, entry.size_bytes});
     } else if (record.length > 0 && record.offset < entry.size_bytes) {
-      const uint64_t end = record.offset + kFrameBytes + record.length;
+      const uint64_t end = record.offset + AroundBytes(entry) + record.length;
       wanted.push_back({record.file, record.offset, std::min(end, entry.size_bytes)});
     }
   }
@@ -106,6 +114,20 @@ bool FarRecords::AnyIn(const FileTable& files) {
   const Manifest& manifest = files.manifest();
   return std::any_of(manifest.begin(), manifest.end(),
                      [](const FileEntry& entry) { return IsAddress(entry.path); });
+}
+
+uint64_t FarRecords::Announce(absl::Span<const RecordRef> records, FileTable& files,
+                              std::vector<std::shared_ptr<RandomAccessFile>>* open) {
+  uint64_t bytes = 0;
+  for (const Wanted& one : WantedOf(records, files.manifest())) {
+    // Who cannot open it says so where it is read.
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(one.file);
+    if (!file.ok()) continue;
+    (*file)->WillNeed(one.offset, one.end - one.offset);
+    bytes += one.end - one.offset;
+    open->push_back(*std::move(file));
+  }
+  return bytes;
 }
 
 bool FarRecords::Begin(absl::Span<const RecordRef> records, FileTable& files, AwayTasks& away,

@@ -24,6 +24,11 @@ class FarRecords {
   // Whether any file of the table is on another machine.
   static bool AnyIn(const FileTable& files);
 
+  // Asks for the bytes of records that will be worked on later, as far as there is memory; nobody waits for them. Returns how many there are,
+  // here or not; `open` gets the files, which keep them.
+  static uint64_t Announce(absl::Span<const RecordRef> records, FileTable& files,
+                           std::vector<std::shared_ptr<RandomAccessFile>>* open);
+
   // False: all is here. Else `task` has left, and nothing here is the caller's until it is back. What cannot be had is told of when it is read.
   // `stage`: whose time it takes; -1: nobody's.
   bool Begin(absl::Span<const RecordRef> records, FileTable& files, AwayTasks& away, AwayTask* task,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
+#include "base/shown_url.h"
 #include "server/codec/wire.h"
 #include "server/engine/read/file_array.h"
 
@@ -22,8 +23,9 @@ absl::StatusOr<uint32_t> ArrayFiles::Add(const std::string& path) {
     if (manifest_[i].path == path) return i;
   }
   if (IsAddress(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected arrays in a file of this machine, found an address: copy it (", path, ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected arrays in a file of this machine, found an address: copy it (",
+                     ShownUrl(path), ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(path);
   if (!file.ok()) return file.status();

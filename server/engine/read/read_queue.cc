@@ -43,6 +43,8 @@ FarFile* FarOf(RandomAccessFile& file) {
 
 // Of a stream on another machine: what is to have arrived before it is read on. Its plain bytes may all lie in it, and as many more.
 constexpr uint64_t kStreamBytes = 1 << 20;
+// Of one that has not begun, as much as the fetcher brings first: the first records come out of it.
+constexpr uint64_t kStreamBeginBytes = 256 << 10;
 
 // With the address of a record, but for its ordinal: all headers in front of it would have to be fetched.
 absl::Status WithFarAddress(const absl::Status& status, const RandomAccessFile& file,
@@ -142,9 +144,14 @@ bool ChunkReader::Park(const std::shared_ptr<RandomAccessFile>& file, ReadReques
   if (request->format->is_stream()) {
     FarFile* const far = FarOf(*file);
     if (far == nullptr) return false;
-    offset = far->read_to();
-    bytes = kStreamBytes;
-    if (*request->stream != nullptr) bytes += 2 * (*request->stream)->window_bytes();
+    if (*request->stream != nullptr) {
+      offset = far->read_to();
+      bytes = kStreamBytes + 2 * (*request->stream)->window_bytes();
+    } else {
+      // What lies in front of it in a plain file is passed over unread; compressed bytes are inflated from the beginning on.
+      if (request->format->compression != Compression::kNone) offset = 0;
+      bytes = kStreamBeginBytes;
+    }
   }
   if (file->HasFetched(offset, bytes)) return false;
   Leave(file, offset, bytes, request, parking);

@@ -1,17 +1,22 @@
 #include "server/engine/run/step_assembler.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "server/engine/compute/block_runner.h"
+#include "server/engine/compute/far_records.h"
 #include "server/engine/run/executor.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kStepsAhead = 2;
+// Enough for some 640 steps a second where a first byte takes 50 ms.
+constexpr uint64_t kFarStepsAhead = 32;
+constexpr uint64_t kFarBytesAhead = uint64_t{64} << 20;
 
 }  // namespace
 
@@ -25,11 +30,14 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       stop_(means.stop),
       steps_(means.steps),
       work_(means.work),
+      files_(means.files),
+      has_far_files_(FarRecords::AnyIn(means.files)),
       assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.sections, means.damage,
              means.stop, means.gauges, &waiting_, &means.errands, means.packs),
       recycled_(options.start.step),
-      last_position_(options.start.position) {
+      last_position_(options.start.position),
+      steps_ahead_(kStepsAhead) {
   if (options.start_pass) front_.BeginPass(*options.start_pass);
 }
 
@@ -41,6 +49,7 @@ FrontResult StepAssembler::Run(StageClock& clock) {
     front_.Release(step);
     idle_steps_.push_back(step);
   }
+  while (!announced_.empty() && announced_.front().step < committed) announced_.pop_front();
   const bool assembled = Assemble();
   const bool claimed = Claim();
   if (assembled || claimed) return FrontResult::kForward;
@@ -74,7 +83,7 @@ void StepAssembler::BeginStep() {
 bool StepAssembler::Assemble() {
   if (steps_.KnowsEnd()) return false;
   if (holds_ > 0 || assembled_ >= steps_.limit()) return false;
-  if (assembled_ - steps_.claimed() >= kStepsAhead ||
+  if (assembled_ - steps_.claimed() >= steps_ahead_ ||
       assembled_ - recycled_ >= StepTable::kMaxSteps)
     return false;
   if (partial_ == nullptr) BeginStep();
@@ -109,6 +118,16 @@ void StepAssembler::TakeOwnRows() {
   partial_->variable.Show(partial_->shown);
 }
 
+void StepAssembler::Announce() {
+  Announced announced;
+  announced.step = assembled_;
+  const uint64_t bytes = FarRecords::Announce(partial_->records, files_, &announced.open);
+  // What lies in cells has been read ahead by its file.
+  steps_ahead_ =
+      bytes == 0 ? kStepsAhead : std::clamp(kFarBytesAhead / bytes, kStepsAhead, kFarStepsAhead);
+  if (bytes > 0) announced_.push_back(std::move(announced));
+}
+
 void StepAssembler::FinishStep() {
   absl::StatusOr<std::string> cursor = cursors_.Make(assembled_ + 1, partial_->position);
   if (!cursor.ok()) {
@@ -119,6 +138,7 @@ void StepAssembler::FinishStep() {
   }
   partial_->info.cursor = *std::move(cursor);
   TakeOwnRows();
+  if (has_far_files_) Announce();
   last_position_ = partial_->position;
   steps_.Put(assembled_, std::exchange(partial_, nullptr));
   ++assembled_;

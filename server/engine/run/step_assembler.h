@@ -4,11 +4,13 @@
 // Threads:  Run() by the worker that has TryLock(); what waits for the front's lock says so; everything else, Claim() too, from any thread.
 // Owns:     the Front and all steps.
 // Limits:   StepTable::kMaxSteps in flight, kStepsAhead of them assembled before there is a slot for them, so that a freed slot is
-//           filled at once.
+//           filled at once. Of steps whose bytes come from other machines, and are asked for as they are assembled, as many as
+//           have kFarBytesAhead, kFarStepsAhead at most.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "server/engine/compute/step.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/read/file_table.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/front.h"
 #include "server/engine/run/step_table.h"
@@ -99,6 +102,8 @@ class StepAssembler {
   bool Assemble();
   // Of the step that was filled, what other hosts compute is given back.
   void TakeOwnRows();
+  // Asks for the bytes of the step that was filled, where they come from other machines.
+  void Announce();
   // Hands over the step that was filled, with the cursor behind it.
   void FinishStep();
   // The pass limit is where the step that would be assembled next begins.
@@ -117,6 +122,8 @@ class StepAssembler {
   const std::atomic<bool>& stop_;
   StepTable& steps_;
   Event& work_;
+  FileTable& files_;
+  const bool has_far_files_;
 
   std::atomic<uint64_t> assembled_;  // written under mutex_, behind the step's table entry
   std::mutex claim_mutex_;           // behind mutex_: one claims at a time
@@ -134,6 +141,13 @@ class StepAssembler {
   uint64_t pass_limit_ = StepTable::kNever;
   uint64_t skipped_ = 0;    // of skip_steps_
   Position last_position_;  // behind the step that was assembled last
+  uint64_t steps_ahead_;
+  // The files of steps whose bytes were asked for, until those are taken back.
+  struct Announced {
+    uint64_t step = 0;
+    std::vector<std::shared_ptr<RandomAccessFile>> open;
+  };
+  std::deque<Announced> announced_;
 };
 
 }  // namespace penstock

@@ -1,10 +1,13 @@
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/file_error.h"
+#include "base/pending_call.h"
+#include "base/shown_url.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 #include "server/expr/scalar_type.h"
@@ -28,27 +31,24 @@ class ReadFile final : public RowKernel {
       return absl::InvalidArgumentError(absl::StrCat(
           "expected the path of a file, found a zero byte at ", zero, " of ", path.size()));
     }
-    // A worker would wait for the network.
-    if (IsAddress(path)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "expected the path of a file of this machine, found an address: the source `files` "
-          "reads objects whole (",
-          path, ")"));
-    }
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(path);
     if (!file.ok()) return file.status();
     const uint64_t size = (*file)->size();
     if (size > kFileBytesMax) {
       return absl::InvalidArgumentError(absl::StrCat("file longer than a record may be: ", size,
-                                                     " > ", kFileBytesMax, " bytes (", path, ")"));
+                                                     " > ", kFileBytesMax, " bytes (",
+                                                     ShownUrl(path), ")"));
     }
     uint8_t* const to = out.Reserve(size);
+    // Shown as what it waits for.
+    std::optional<PendingCall> call;
+    if (IsAddress(path)) call.emplace("fetching", path);
     const absl::StatusOr<size_t> read = (*file)->ReadAt(0, absl::MakeSpan(to, size));
     if (!read.ok()) return read.status();
     if (*read < size) {
       return absl::FailedPreconditionError(
           absl::StrCat("the file became shorter while it was read: ", size, " bytes, then ", *read,
-                       " (", path, ")"));
+                       " (", ShownUrl(path), ")"));
     }
     out.Commit();
     return absl::OkStatus();
@@ -81,7 +81,9 @@ const RowFunctionRegistration kReadFile({
            "record is computed, each time anew: no\n"
            "cursor and no cache knows what was in them (docs/determinism.md). Where the files are "
            "known beforehand the source\n"
-           "`files` reads them ahead.",
+           "`files` reads them ahead. A file at an address (s3://, gs://, http://) takes two "
+           "requests or more, and a worker waits\n"
+           "for them: with `files` none waits.",
     .bind = nullptr,
     .bind_files = Bind,
 });

@@ -26,7 +26,6 @@
 #include "base/processors.h"
 #include "base/rooted_file_system.h"
 #include "io/file/shared_maps.h"
-#include "io/remote/remote_environment.h"
 #include "io/remote/remote_file_system.h"
 #include "ring/descriptor.h"
 #include "ring/memory_limit.h"
@@ -37,6 +36,7 @@
 #include "server/service/attach/sessions.h"
 #include "server/service/attach/spec_requests.h"
 #include "server/service/control/control_server.h"
+#include "server/service/daemon/remote_config.h"
 #include "server/service/daemon/state_keeper.h"
 #include "server/service/daemon/watchdog.h"
 #include "server/service/http/http_server.h"
@@ -94,11 +94,15 @@ absl::StatusOr<std::unique_ptr<FileSystem>> OpenFiles(const v1::DaemonConfig& co
 }
 
 // Null where no addresses are read, but those of this machine's files.
-absl::StatusOr<std::unique_ptr<FileSystem>> OpenAddresses(FileSystem& local, bool has_owner) {
-  absl::StatusOr<RemoteOptions> remote = RemoteOptionsOf(ProcessEnvironment(), has_owner);
+absl::StatusOr<std::unique_ptr<FileSystem>> OpenAddresses(FileSystem& local,
+                                                          const v1::DaemonConfig& config,
+                                                          bool has_owner) {
+  absl::StatusOr<RemoteOptions> remote = RemoteOptionsOf(config, ProcessEnvironment(), has_owner);
   if (!remote.ok()) return remote.status();
   if (remote->is_off) return std::unique_ptr<FileSystem>();
-  return std::make_unique<RemoteFileSystem>(local, *std::move(remote));
+  auto files = std::make_unique<RemoteFileSystem>(local, *std::move(remote));
+  if (absl::Status status = files->status(); !status.ok()) return status;
+  return files;
 }
 
 // Null where nothing is to be shared.
@@ -146,6 +150,7 @@ class Reload {
     ConfigureLog(*settings_.Get());
     table_.SetDefaults(settings_.Get()->worker_defaults());
     table_.SetMemoryLimits(settings_.Get()->memory());
+    table_.SetQuotas(settings_.Get()->user_quota());
     return absl::OkStatus();
   }
 
@@ -340,7 +345,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<FileSystem>> files = OpenFiles(options.config, disk.get());
   if (!files.ok()) return files.status();
   const absl::StatusOr<std::unique_ptr<FileSystem>> addresses =
-      OpenAddresses(**files, options.owner_fd >= 0);
+      OpenAddresses(**files, options.config, options.owner_fd >= 0);
   if (!addresses.ok()) return addresses.status();
   Settings settings(options.config);
   Access access(settings);
@@ -355,6 +360,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!table.status().ok()) return table.status();
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
+  table.SetQuotas(options.config.user_quota());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
   table.SetMaps(MakeMaps(options.config.mapped_files()));
 

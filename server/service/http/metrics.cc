@@ -177,6 +177,47 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
        [](const auto& stats) { return stats.oldest_work().seconds(); });
   each(gauge("penstock_pipeline_tasks_away", "Tasks whose work others do now."),
        [](const auto& stats) { return stats.tasks_away(); });
+  const auto each_remote = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      if (stats.has_remote()) family.Add({{"pipeline", stats.name()}}, value(stats.remote()));
+    }
+  };
+  each_remote(counter("penstock_pipeline_fetched_bytes_total",
+                      "Bytes of files at addresses that came by the network."),
+              [](const auto& remote) { return remote.bytes(); });
+  each_remote(counter("penstock_pipeline_fetch_requests_total",
+                      "Requests for ranges of such files; most providers ask money for each."),
+              [](const auto& remote) { return remote.requests(); });
+  each_remote(counter("penstock_pipeline_fetch_retries_total", "Of those: sent again."),
+              [](const auto& remote) { return remote.retries(); });
+  each_remote(counter("penstock_pipeline_fetch_hedges_total",
+                      "Of those: second ones for bytes that were slow to begin."),
+              [](const auto& remote) { return remote.hedges(); });
+  each_remote(counter("penstock_pipeline_fetch_hits_total",
+                      "Reads whose bytes were in memory when they were looked at."),
+              [](const auto& remote) { return remote.hits(); });
+  each_remote(counter("penstock_pipeline_fetch_misses_total", "Reads that were waited for."),
+              [](const auto& remote) { return remote.misses(); });
+  each_remote(counter("penstock_pipeline_fetch_cached_bytes_total",
+                      "Bytes that came out of the cache folder instead of the network."),
+              [](const auto& remote) { return remote.cached_bytes(); });
+  each_remote(gauge("penstock_pipeline_fetch_waiting", "Reads that are waited for now."),
+              [](const auto& remote) { return remote.waiting(); });
+  for (const v1::PipelineStats& stats : pipelines) {
+    if (!stats.has_remote()) continue;
+    // The same for all of them.
+    const v1::RemoteStats& remote = stats.remote();
+    gauge("penstock_fetch_under_way", "Requests for ranges under way, of all pipelines.")
+        .Add({}, remote.under_way());
+    gauge("penstock_fetch_request_limit", "How many may be at present.")
+        .Add({}, remote.request_limit());
+    gauge("penstock_fetch_queued", "Ranges that wait for a request.").Add({}, remote.queued());
+    gauge("penstock_fetch_memory_bytes", "Memory of what was fetched and not read yet.")
+        .Add({}, remote.memory_bytes());
+    gauge("penstock_fetch_first_byte_seconds", "How long a first byte takes, the median.")
+        .Add({}, 1e-3 * remote.first_byte_ms());
+    break;
+  }
   each(gauge("penstock_pipeline_work_bytes", "Memory of what it computes and keeps."),
        [](const auto& stats) { return stats.work_bytes(); });
   each(gauge("penstock_pipeline_work_limit_bytes", "The most that this may take; 0: no limit."),

@@ -56,7 +56,27 @@ json PythonOf(const v1::PythonWorkers& workers, double busy) {
           {"oldest_row_s", workers.oldest_row_seconds()},
           {"started", workers.started()},
           {"deaths", workers.deaths()},
-          {"memory_bytes", workers.memory_bytes()}};
+          {"memory_bytes", workers.memory_bytes()},
+          {"uid", workers.uid()},
+          {"offers", workers.has_offers() ? json(workers.offers()) : json()},
+          {"waits_for_offer_s", workers.waits_for_offer_seconds()}};
+}
+
+json RemoteOf(const v1::RemoteStats& remote) {
+  return {{"bytes", remote.bytes()},
+          {"requests", remote.requests()},
+          {"retries", remote.retries()},
+          {"hedges", remote.hedges()},
+          {"hits", remote.hits()},
+          {"misses", remote.misses()},
+          {"cached_bytes", remote.cached_bytes()},
+          {"waiting", remote.waiting()},
+          {"under_way", remote.under_way()},
+          {"request_limit", remote.request_limit()},
+          {"queued", remote.queued()},
+          {"memory_bytes", remote.memory_bytes()},
+          {"max_memory_bytes", remote.max_memory_bytes()},
+          {"first_byte_ms", remote.first_byte_ms()}};
 }
 
 // Null without a read that hangs.
@@ -95,6 +115,7 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"oldest_write", stats.has_oldest_write() ? CallOf(stats.oldest_write()) : json()},
               {"oldest_work", stats.has_oldest_work() ? CallOf(stats.oldest_work()) : json()},
               {"tasks_away", stats.tasks_away()},
+              {"remote", stats.has_remote() ? RemoteOf(stats.remote()) : json()},
               {"work_bytes", stats.work_bytes()},
               {"max_work_bytes", stats.max_work_bytes()},
               {"numa_notices", std::vector<std::string>(stats.numa().notice().begin(),

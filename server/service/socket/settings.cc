@@ -27,6 +27,7 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
   if (!MessageDifferencer::Equals(now.shared_prefix(), next.shared_prefix()))
     return "shared_prefix";
   if (!MessageDifferencer::Equals(now.mapped_files(), next.mapped_files())) return "mapped_files";
+  if (!MessageDifferencer::Equals(now.remote(), next.remote())) return "remote";
   const v1::ConnectionLimits& limits = now.connection_limits();
   if (limits.max_message_bytes() != next.connection_limits().max_message_bytes())
     return "connection_limits.max_message_bytes";

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/service/watch/analysis.h"
 #include "server/service/watch/percent.h"
+#include "server/service/watch/remote_stats.h"
 
 namespace penstock {
 namespace {
@@ -184,6 +185,8 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
       absl::StrAppend(&text, "; ", workers.deaths(), " of the ", workers.started(),
                       " that were started have died at a row");
     out->push_back(std::move(text));
+    const std::string unoffered = WaitForOffer(stats.stages(i));
+    if (!unoffered.empty()) out->push_back(unoffered);
   }
 }
 
@@ -241,6 +244,8 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     ExplainWait(stats, &out);
   }
   ExplainPython(stats, &out);
+  // With a full ring nobody waits for them.
+  if (!ring_is_full) ExplainRemote(stats, &out);
   const std::vector<std::string> hung = HungCalls(stats);
   // While batches are ready it is news, and not the cause yet.
   out.insert(ring_is_full ? out.begin() + before : out.end(), hung.begin(), hung.end());

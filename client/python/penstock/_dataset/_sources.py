@@ -144,6 +144,33 @@ class Sources:
         return _indexed.from_python(source, output, options, Sources.range)
 
     @staticmethod
+    def from_huggingface(dataset: Any, columns: Any = None, defaults: Any = None, **options: Any) -> Dataset:
+        """The rows of a datasets.Dataset: read in place out of its Arrow files where that can be done, else by from_python, with a warning that says why.
+
+        In place: the dataset's files are mapped, as load_dataset, load_from_disk and save_to_disk keep them; select, shuffle, shard, train_test_split, sort,
+        remove_columns, rename_column and concatenate_datasets are followed by the row numbers and columns that they leave behind. A dataset in memory, one with a
+        transform (set_transform), and columns that were added or cast in memory go by from_python, which hands out elements as the dataset itself does.
+
+        Elements are dicts of the dataset's columns, or of those of its format. Text and bytes are penstock.string; ClassLabel and Value are numbers of their dtype;
+        dates and times are the numbers that are stored. A list has an axis of any size, or of the declared length; Array2D to Array5D have their shapes. Fields of
+        dicts are named as Dataset.flatten() names them. Image, Audio and the like are not decoded: "image.bytes", for penstock.image.decode_image, and "image.path",
+        "" where there is none.
+
+        Args:
+          dataset: a datasets.Dataset; of a DatasetDict take a split.
+          columns: a list of the dataset's columns; by default all of them.
+          defaults: what takes the place of a null, by the features' names ("image.path"); [] for a list of any size. A null without one is an error of its row.
+          **options: of from_python, where that is needed.
+
+        Raises:
+          TypeError: it is no datasets.Dataset.
+          ValueError: a column or default is of none of its columns.
+        """
+        from penstock._dataset import _huggingface
+
+        return _huggingface.from_huggingface(dataset, columns, defaults, options, Sources.from_python)
+
+    @staticmethod
     def parquet(
         paths: Any,
         columns: Any = None,

@@ -1,0 +1,113 @@
+"""Datasets of an nginx that is late, stalls, cuts, refuses and lies (lua_nginx.py)."""
+
+import os
+import subprocess
+import urllib.request
+
+import pytest
+
+import lua_nginx
+import penstock
+from penstock._running import _daemon
+from real_servers import digest, write_records
+
+pytestmark = [
+    pytest.mark.skipif(not lua_nginx.is_installed(), reason="Debian packages: nginx libnginx-mod-http-lua"),
+    pytest.mark.filterwarnings("ignore:this trainer holds"),
+]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("served")
+    # Its workers are another user's.
+    for folder in (root, *list(root.parents)[:3]):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    for i in range(4):
+        write_records(root / f"part-{i}", i)
+    (root / "empty").touch()
+    return root
+
+
+@pytest.fixture(scope="module")
+def nginx(root, tmp_path_factory):
+    server = lua_nginx.LuaNginx(tmp_path_factory.mktemp("nginx"), root)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def variables(monkeypatch):
+    for name in list(os.environ):
+        if name.startswith(("AWS_", "GOOGLE_", "SSL_CERT", "PENSTOCK_REMOTE")):
+            monkeypatch.delenv(name)
+    yield monkeypatch
+    _daemon.stop_private_daemon()
+
+
+def counts(server):
+    text = urllib.request.urlopen(server.url + "/counts").read().decode()
+    return {name: int(number) for name, number in (line.split() for line in text.splitlines())}
+
+
+def all_parts(place):
+    return penstock.TFRecordDataset([f"{place}/part-{i}" for i in range(4)])
+
+
+@pytest.mark.parametrize("place", ["near", "late", "stalled", "busy", "cut", "untagged", "old"])
+def test_fault_29_what_passes_gives_what_the_files_give(place, nginx, root, variables):
+    before = counts(nginx)
+    assert digest(all_parts(f"{nginx.url}/{place}")) == digest(all_parts(root))
+    if place in before:
+        assert counts(nginx)[place] > before[place]
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("whole", "gives no ranges"),
+        ("gzip", "compresses what it sends"),
+        ("elsewhere", "sends readers elsewhere"),
+        ("forbidden", "the server refuses it"),
+    ],
+)
+def test_fault_29_what_does_not_pass_is_told(place, message, nginx, variables):
+    with pytest.raises(penstock.Error, match=message):
+        list(penstock.TFRecordDataset(f"{nginx.url}/{place}/part-0").batch(10))
+
+
+def test_fault_29_an_empty_file_is_empty(nginx, variables):
+    assert list(penstock.TFRecordDataset(f"{nginx.url}/near/empty").batch(10)) == []
+
+
+def make_certificate(folder, name, days):
+    certificate, key = folder / f"{name}{days}.pem", folder / f"{name}{days}.key"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate), "-days", str(days),
+         "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return certificate, key
+
+
+@pytest.mark.parametrize(("named", "trusted", "message"), [
+    ("localhost", True, None),
+    ("other.example", True, "certificate does not hold"),
+    ("localhost", False, "certificate does not hold"),
+])  # fmt: skip
+def test_fault_29_a_certificate_holds_for_its_name_and_authority_only(named, trusted, message, root, variables, tmp_path):
+    certificate = make_certificate(tmp_path, named, 2)
+    folder = tmp_path / "nginx"
+    folder.mkdir()
+    server = lua_nginx.LuaNginx(folder, root, certificate=certificate, name="localhost")
+    try:
+        if trusted:
+            variables.setenv("SSL_CERT_FILE", str(certificate[0]))
+        if message is None:
+            assert digest(all_parts(f"{server.url}/near")) == digest(all_parts(root))
+        else:
+            with pytest.raises(penstock.Error, match=message):
+                list(penstock.TFRecordDataset(f"{server.url}/near/part-0").batch(10))
+    finally:
+        _daemon.stop_private_daemon()
+        server.end()

@@ -1,0 +1,195 @@
+// The cache folder: what is kept, what makes room, and that nothing comes out of it that is not whole, whenever its writer was killed.
+#include "io/remote/disk_cache.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/remote/remote_reads.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock {
+namespace {
+
+using test::Bytes;
+using test::ScratchFolder;
+
+constexpr uint64_t kPage = DiskCache::kPageBytes;
+
+absl::Span<const uint8_t> PartOf(const std::string& object, uint64_t offset, uint64_t bytes) {
+  return {reinterpret_cast<const uint8_t*>(object.data()) + offset, bytes};
+}
+
+// What the cache gives for these bytes; "": they are not there.
+std::string Read(DiskCache& cache, const std::string& name, uint64_t size, uint64_t offset,
+                 uint64_t bytes) {
+  std::string out(bytes, '\0');
+  const bool is_there =
+      cache.Read(name, size, offset, {reinterpret_cast<uint8_t*>(out.data()), out.size()});
+  return is_there ? out : "";
+}
+
+std::unique_ptr<DiskCache> Open(const std::string& folder, uint64_t bytes_max,
+                                DiskCache::Clock clock = {}) {
+  absl::StatusOr<std::unique_ptr<DiskCache>> cache =
+      DiskCache::Open(folder, bytes_max, std::move(clock));
+  INFO(cache.status());
+  REQUIRE(cache.ok());
+  return *std::move(cache);
+}
+
+std::vector<std::string> FilesIn(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    files.push_back(entry.path().string());
+  return files;
+}
+
+TEST_CASE("pages come back as they were kept, also when the folder is opened anew") {
+  const ScratchFolder folder;
+  const std::string object = Bytes(20 * kPage + 17);
+  {
+    const auto cache = Open(folder / "cache", 0);
+    CHECK(Read(*cache, "a", object.size(), 0, kPage).empty());
+    cache->Write("a", object.size(), 2 * kPage, PartOf(object, 2 * kPage, 3 * kPage));
+    cache->Write("a", object.size(), 20 * kPage, PartOf(object, 20 * kPage, 17));
+  }
+  const auto cache = Open(folder / "cache", 0);
+  CHECK(cache->bytes() > 0);
+  CHECK(Read(*cache, "a", object.size(), 2 * kPage, 3 * kPage) ==
+        object.substr(2 * kPage, 3 * kPage));
+  CHECK(Read(*cache, "a", object.size(), 3 * kPage, kPage) == object.substr(3 * kPage, kPage));
+  CHECK(Read(*cache, "a", object.size(), 20 * kPage, 17) == object.substr(20 * kPage));
+  // Some of these are missing.
+  CHECK(Read(*cache, "a", object.size(), kPage, 2 * kPage).empty());
+  CHECK(Read(*cache, "a", object.size(), 4 * kPage, 2 * kPage).empty());
+  // Another state of the object, and another object.
+  CHECK(Read(*cache, "a", object.size() + 1, 2 * kPage, kPage).empty());
+  CHECK(Read(*cache, "b", object.size(), 2 * kPage, kPage).empty());
+}
+
+TEST_CASE("what a disk has lost or changed is not given out, and is kept anew") {
+  const std::string object = Bytes(8 * kPage);
+  const auto damage = [](const std::string& path, auto change) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    change(file);
+  };
+  const std::function<void(std::fstream&)> kChanges[] = {
+      // A byte of a page; a sum; the head; the name.
+      [](std::fstream& file) { file.seekp(-100, std::ios::end).put('x'); },
+      [](std::fstream& file) { file.seekp(kPage + 7 * sizeof(uint32_t)).write("abcd", 4); },
+      [](std::fstream& file) { file.seekp(9).put('x'); },
+      [](std::fstream& file) { file.seekp(32).put('x'); },
+  };
+  for (const auto& change : kChanges) {
+    const ScratchFolder folder;
+    const auto cache = Open(folder.path(), 0);
+    cache->Write("a", object.size(), 0, PartOf(object, 0, object.size()));
+    CHECK(Read(*cache, "a", object.size(), 0, object.size()) == object);
+    damage(FilesIn(folder.path()).at(0), change);
+    CHECK(Read(*cache, "a", object.size(), 0, object.size()).empty());
+    cache->Write("a", object.size(), 0, PartOf(object, 0, object.size()));
+    CHECK(Read(*cache, "a", object.size(), 0, object.size()) == object);
+  }
+  const ScratchFolder folder;
+  const auto cache = Open(folder.path(), 0);
+  cache->Write("a", object.size(), 0, PartOf(object, 0, object.size()));
+  std::filesystem::resize_file(FilesIn(folder.path()).at(0), 4 * kPage);
+  CHECK(Read(*cache, "a", object.size(), 0, object.size()).empty());
+}
+
+TEST_CASE("what is kept stays, and what nobody has read for an hour makes room") {
+  const ScratchFolder folder;
+  int64_t now_s = 2'000'000'000;
+  const std::string object = Bytes(16 << 20);
+  const auto cache = Open(folder.path(), 40 << 20, [&now_s] { return now_s; });
+  const auto keep = [&](const std::string& name) {
+    for (uint64_t at = 0; at < object.size(); at += 1 << 20)
+      cache->Write(name, object.size(), at, PartOf(object, at, 1 << 20));
+  };
+  const auto parts_of = [&](const std::string& name) {
+    int parts = 0;
+    for (uint64_t at = 0; at < object.size(); at += 1 << 20)
+      parts += !Read(*cache, name, object.size(), at, 1 << 20).empty();
+    return parts;
+  };
+  keep("a");
+  keep("b");
+  keep("c");
+  CHECK(parts_of("a") == 16);
+  CHECK(parts_of("b") == 16);
+  // As much as there is room for.
+  CHECK(parts_of("c") < 8);
+  CHECK(cache->bytes() <= uint64_t{40} << 20);
+  now_s += DiskCache::kRestS;
+  CHECK(parts_of("b") == 16);
+  keep("d");
+  CHECK(parts_of("a") == 0);
+  CHECK(parts_of("b") == 16);
+  CHECK(parts_of("d") == 16);
+  CHECK(cache->bytes() <= uint64_t{40} << 20);
+}
+
+TEST_CASE("a folder that others may write in is refused") {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder / "open");
+  chmod((folder / "open").c_str(), 0777);
+  CHECK(absl::IsPermissionDenied(DiskCache::Open(folder / "open", 0).status()));
+  std::ofstream(folder / "file") << "x";
+  CHECK(!DiskCache::Open(folder / "file", 0).ok());
+}
+
+TEST_CASE("fault 29: whenever a writer is killed, what the cache gives is whole") {
+  const ScratchFolder folder;
+  const std::string object = Bytes(4 << 20);
+  std::mt19937 dice(5);
+  int found = 0;
+  for (int round = 0; round < 40; ++round) {
+    int ready[2];
+    REQUIRE(pipe(ready) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      // Two objects, so that files are made again and again.
+      const auto cache = DiskCache::Open(folder.path(), 0);
+      if (!cache.ok()) _exit(1);
+      if (write(ready[1], "r", 1) != 1) _exit(1);
+      for (int i = round;; ++i) {
+        const std::string name = std::to_string(i % 50);
+        unlink((folder / "none").c_str());
+        for (uint64_t at = 0; at < object.size(); at += 64 << 10)
+          (*cache)->Write(name, object.size(), at, PartOf(object, at, 64 << 10));
+      }
+    }
+    char byte;
+    REQUIRE(read(ready[0], &byte, 1) == 1);
+    close(ready[0]);
+    close(ready[1]);
+    // As long as some thousands of system calls take.
+    for (uint32_t left = dice() % 20'000; left > 0; --left) getppid();
+    kill(child, SIGKILL);
+    int ended = 0;
+    REQUIRE(waitpid(child, &ended, 0) == child);
+    const auto cache = Open(folder.path(), 0);
+    for (int i = 0; i < 50; ++i) {
+      for (uint64_t at = 0; at < object.size(); at += 256 << 10) {
+        const std::string part = Read(*cache, std::to_string(i), object.size(), at, 256 << 10);
+        if (part.empty()) continue;
+        ++found;
+        REQUIRE(part == object.substr(at, 256 << 10));
+      }
+    }
+  }
+  CHECK(found > 0);
+}
+
+}  // namespace
+}  // namespace penstock

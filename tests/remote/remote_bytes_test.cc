@@ -1,0 +1,105 @@
+// What is near, and what makes room, with a network that is the test's own.
+#include "io/remote/remote_bytes.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+// Gives ranges when the test says so.
+class HeldRanges final : public RangeSource {
+ public:
+  void Fetch(RangeJob job) override { jobs.push_back(std::move(job)); }
+  void End(const absl::Status& status) {
+    RangeJob job = std::move(jobs.front());
+    jobs.erase(jobs.begin());
+    job.done(status);
+  }
+
+  std::vector<RangeJob> jobs;
+};
+
+class Object final : public RequestMaker {
+ public:
+  explicit Object(uint64_t size) { state_.size = size; }
+  std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t, uint64_t, bool,
+                                                  std::function<void()>) override {
+    return HttpRequest();
+  }
+  const ObjectState& state() const override { return state_; }
+  const std::string& shown() const override { return shown_; }
+
+ private:
+  ObjectState state_;
+  const std::string shown_ = "object";
+};
+
+uint64_t BytesOf(SpanPool& pool) {
+  std::lock_guard<std::mutex> lock(pool.mutex());
+  return pool.bytes();
+}
+
+TEST_CASE("what somebody asked for and could not have makes room again") {
+  SpanPool pool(1 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(16 << 20), pool, network);
+  int told = 0;
+  // Two pieces: the first one comes, the second one fails.
+  bytes->Want(0, 100, /*alone=*/true, nullptr, [](const absl::Status&) {});
+  network.End(absl::OkStatus());
+  bytes->Want(0, 500'000, /*alone=*/true, nullptr,
+              [&told](const absl::Status& status) { told += !status.ok(); });
+  REQUIRE(network.jobs.size() == 1);
+  network.End(absl::UnavailableError("no"));
+  CHECK(told == 1);
+  std::vector<uint8_t> out(500'000);
+  const auto read = bytes->Read(0, absl::MakeSpan(out));
+  REQUIRE(read);
+  CHECK(absl::IsUnavailable(read->status()));
+  const uint64_t before = BytesOf(pool);
+  CHECK(before > 0);
+  // All of the memory for another one: what was asked for before may go.
+  bytes->Want(8 << 20, 1 << 20, /*alone=*/true, nullptr, [](const absl::Status&) {});
+  CHECK(BytesOf(pool) == 1 << 20);
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
+TEST_CASE("of pieces that could not be had none is left behind") {
+  SpanPool pool(64 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(64 << 20), pool, network);
+  std::vector<uint8_t> out(20 << 20);
+  bytes->Want(0, out.size(), /*alone=*/true, nullptr, [](const absl::Status&) {});
+  REQUIRE(network.jobs.size() == 3);
+  network.End(absl::OkStatus());
+  network.End(absl::UnavailableError("no"));
+  network.End(absl::UnavailableError("no"));
+  REQUIRE(bytes->Has(0, out.size()));
+  CHECK(!bytes->Read(0, absl::MakeSpan(out))->ok());
+  CHECK(BytesOf(pool) == SpanPool::kBlockBytes);
+  // Who asks again has it tried again.
+  CHECK(!bytes->Has(0, out.size()));
+}
+
+TEST_CASE("what is fetched counts for who asked first") {
+  SpanPool pool(1 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(16 << 20), pool, network);
+  const auto counters = std::make_shared<FetchCounters>();
+  bytes->Want(0, 100, /*alone=*/true, counters, [](const absl::Status&) {});
+  bytes->WillNeed(1 << 20, 100, counters);
+  REQUIRE(network.jobs.size() == 2);
+  CHECK(network.jobs[0].counters == counters);
+  CHECK(network.jobs[1].counters == counters);
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,109 @@
+// Files at addresses with a cache folder: the second time nobody asks the server.
+#include <atomic>
+#include <string>
+
+#include "tests/remote/remote_reads.h"
+#include "tests/remote/small_http_server.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock {
+namespace {
+
+using test::AnswerRange;
+using test::Awaited;
+using test::Bytes;
+using test::NoEnvironment;
+using test::Options;
+using test::ReadWhole;
+using test::ScratchFolder;
+using test::SmallHttpServer;
+using test::SmallRequest;
+
+RemoteOptions Cached(const ScratchFolder& folder) {
+  RemoteOptions options = Options();
+  // Less than the object, so that what is read again is not near.
+  options.memory_bytes = 16 << 20;
+  options.cache_folder = folder / "cache";
+  return options;
+}
+
+TEST_CASE("a second pass, and a daemon that is started again, ask for no range") {
+  const ScratchFolder folder;
+  const std::string object = Bytes((40 << 20) + 123);
+  std::atomic<int> ranges{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.Header("range") != "bytes=0-0") ++ranges;
+    return AnswerRange(request, object, "\"one\"");
+  });
+  for (int start = 0; start < 2; ++start) {
+    RemoteFileSystem files(LocalFileSystem(), Cached(folder), NoEnvironment());
+    REQUIRE(files.status().ok());
+    auto& counted = dynamic_cast<JoinedFileSystem&>(files.CountedFor("p"));
+    CHECK(!counted.numbers());
+    for (int pass = 0; pass < 2; ++pass) {
+      const int before = ranges;
+      auto file = counted.Open(server.url() + "/a");
+      REQUIRE(file.ok());
+      const absl::StatusOr<std::string> read = ReadWhole(**file, 1 << 20);
+      REQUIRE(read.ok());
+      CHECK(*read == object);
+      if (start + pass > 0) CHECK(ranges == before);
+    }
+    REQUIRE(counted.numbers());
+    CHECK(counted.numbers()->bytes == (start == 0 ? object.size() : 0));
+    CHECK(counted.numbers()->cached_bytes == (start == 0 ? 1 : 2) * object.size());
+  }
+}
+
+TEST_CASE("an object that was replaced is fetched, and one without a tag is never kept") {
+  const ScratchFolder folder;
+  std::string object = Bytes(3 << 20);
+  std::string tag = "\"one\"";
+  std::atomic<int> ranges{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.Header("range") != "bytes=0-0") ++ranges;
+    std::string answer = AnswerRange(request, object, tag);
+    if (request.target == "/untagged") {
+      const size_t line = answer.find("ETag: ");
+      answer.erase(line, answer.find("\r\n", line) + 2 - line);
+    }
+    return answer;
+  });
+  const auto read = [&](const std::string& name) {
+    RemoteFileSystem files(LocalFileSystem(), Cached(folder), NoEnvironment());
+    auto file = files.Open(server.url() + name);
+    REQUIRE(file.ok());
+    return ReadWhole(**file, 1 << 20).value_or("");
+  };
+  CHECK(read("/a") == object);
+  const int first = ranges;
+  CHECK(read("/a") == object);
+  CHECK(ranges == first);
+  object[5] = '?';
+  tag = "\"two\"";
+  CHECK(read("/a") == object);
+  CHECK(ranges > first);
+  const int untagged = ranges;
+  CHECK(read("/untagged") == object);
+  const int once = ranges - untagged;
+  CHECK(read("/untagged") == object);
+  CHECK(ranges - untagged == 2 * once);
+}
+
+TEST_CASE("an end while ranges are looked for and fetched tells all who wait") {
+  const ScratchFolder folder;
+  const std::string object = Bytes(20 << 20);
+  const SmallHttpServer server(
+      [&](const SmallRequest& request) { return AnswerRange(request, object, "\"one\""); });
+  for (int round = 0; round < 20; ++round) {
+    RemoteFileSystem files(LocalFileSystem(), Cached(folder), NoEnvironment());
+    auto file = files.Open(server.url() + "/a");
+    REQUIRE(file.ok());
+    (*file)->WillNeed(0, 1 << 20);
+    for (uint64_t at = 0; at < object.size(); at += 2 << 20) (*file)->WillNeed(at, 100'000);
+  }
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,221 @@
+// What goes wrong between a daemon and an object store, each thing by a server that does it.
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "io/credentials/aws_sources.h"
+#include "io/credentials/credential_keeper.h"
+#include "tests/remote/remote_reads.h"
+#include "tests/remote/small_http_server.h"
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+using test::Answer;
+using test::AnswerRange;
+using test::Awaited;
+using test::Bytes;
+using test::NoEnvironment;
+using test::Options;
+using test::ReadWhole;
+using test::SmallHttpServer;
+using test::SmallRequest;
+
+// Holds those who come until it is opened.
+class Gate {
+ public:
+  void Pass() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    opened_.wait(lock, [this] { return is_open_; });
+  }
+  void Open() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    is_open_ = true;
+    opened_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool is_open_ = false;
+};
+
+TEST_CASE(
+    "fault 29: a range that is slow to begin is asked for once more, and the first is dropped") {
+  const std::string object = Bytes(4 << 20);
+  std::mutex mutex;
+  std::map<std::string, int> asked;
+  Gate gate;
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    const std::string range = request.Header("range");
+    int number;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      number = asked[range]++;
+    }
+    // One of them never begins, unless the test is over.
+    if (range == "bytes=2097152-2101247" && number == 0) gate.Pass();
+    return AnswerRange(request, object, "\"one\"");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+  auto& counted = dynamic_cast<JoinedFileSystem&>(files.CountedFor("p"));
+  auto file = counted.Open(server.url() + "/a");
+  REQUIRE(file.ok());
+  auto& far = dynamic_cast<FarFile&>(**file);
+  // Before the first ones nobody knows what is slow.
+  for (uint64_t at = 0; at < 20; ++at) {
+    Awaited arrived;
+    far.FetchAlone(at * 65536, 4096, Completion(&arrived));
+    REQUIRE(arrived.Wait().ok());
+  }
+  Awaited arrived;
+  far.FetchAlone(2 << 20, 4096, Completion(&arrived));
+  CHECK(arrived.Wait().ok());
+  std::string out(4096, '\0');
+  const auto read = far.ReadFetched(2 << 20, {reinterpret_cast<uint8_t*>(out.data()), out.size()});
+  REQUIRE(read);
+  CHECK(out == object.substr(2 << 20, 4096));
+  CHECK(files.stats().hedges == 1);
+  REQUIRE(counted.numbers());
+  CHECK(counted.numbers()->hedges == 1);
+  CHECK(counted.numbers()->requests == 22);
+  CHECK(counted.numbers()->misses == 21);
+  CHECK(counted.numbers()->waiting == 0);
+  gate.Open();
+}
+
+TEST_CASE("fault 29: files end while their server hangs, and nobody waits for it") {
+  const std::string object = Bytes(1 << 20);
+  Gate gate;
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.Header("range") != "bytes=0-0") gate.Pass();
+    return AnswerRange(request, object, "\"one\"");
+  });
+  Awaited arrived;
+  {
+    RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+    auto file = files.Open(server.url() + "/a");
+    REQUIRE(file.ok());
+    (*file)->Fetch(0, 1000, Completion(&arrived));
+  }
+  CHECK(absl::IsCancelled(arrived.Wait()));
+  gate.Open();
+}
+
+TEST_CASE("fault 29: credentials whose source hangs hold up no end") {
+  Gate gate;
+  const SmallHttpServer server([&](const SmallRequest&) {
+    gate.Pass();
+    return Answer("200 OK", "", "{}");
+  });
+  Environment environment = NoEnvironment();
+  environment.variable = [url = server.url()](const std::string& name) {
+    return name == "AWS_CONTAINER_CREDENTIALS_FULL_URI" ? url : "";
+  };
+  const CredentialSource kSources[] = {
+      [&environment] { return AwsFromContainer(environment); },
+      [] { return AwsFromProcess("sleep 1000"); },
+      // It closes its output, and lives on.
+      [] { return AwsFromProcess("exec >&-; sleep 1000"); },
+  };
+  for (const CredentialSource& source : kSources) {
+    std::atomic<int> told{0};
+    {
+      CredentialKeeper keeper(source);
+      CHECK(!keeper.Ask([&told] { ++told; }));
+    }
+    CHECK(told == 1);
+  }
+  gate.Open();
+}
+
+TEST_CASE("fault 29: an empty object of which there is no range is empty") {
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.target == "/short")
+      return Answer("416 Range Not Satisfiable", "Content-Range: bytes */7\r\n", "");
+    return Answer("416 Range Not Satisfiable", "Content-Range: bytes */0\r\n", "<html>");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+  const auto listed = files.List(server.url() + "/empty");
+  INFO(listed.status());
+  REQUIRE(listed.ok());
+  CHECK((*listed)[0].size_bytes == 0);
+  auto file = files.OpenListed((*listed)[0]);
+  REQUIRE(file.ok());
+  uint8_t byte;
+  const auto read = (*file)->ReadAt(0, {&byte, 1});
+  REQUIRE(read.ok());
+  CHECK(*read == 0);
+  CHECK(absl::IsFailedPrecondition(files.Open(server.url() + "/short").status()));
+}
+
+TEST_CASE("fault 29: a bucket in another region is asked there, also for ranges") {
+  const std::string object = Bytes(400'000);
+  for (const char* const refusal : {"400 Bad Request", "301 Moved Permanently"}) {
+    INFO(refusal);
+    std::atomic<int> wrong{0};
+    const SmallHttpServer server([&](const SmallRequest& request) {
+      if (!absl::StrContains(request.Header("authorization"), "/eu-west-1/s3/")) {
+        ++wrong;
+        return Answer(refusal, "x-amz-bucket-region: eu-west-1\r\n",
+                      "<Code>AuthorizationHeaderMalformed</Code>");
+      }
+      return AnswerRange(request, object, "\"one\"");
+    });
+    RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                           NoEnvironment());
+    auto file = files.Open("s3://bucket/a");
+    INFO(file.status());
+    REQUIRE(file.ok());
+    const auto read = ReadWhole(**file, 100'000);
+    REQUIRE(read.ok());
+    CHECK(*read == object);
+    CHECK(wrong == 1);
+  }
+  // Nobody is sent round in a circle.
+  const SmallHttpServer server([&](const SmallRequest&) {
+    return Answer("400 Bad Request", "x-amz-bucket-region: us-east-1\r\n", "<Code>Other</Code>");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), true), NoEnvironment());
+  const absl::Status refused = files.Open("s3://bucket/a").status();
+  INFO(refused);
+  CHECK(absl::StrContains(refused.message(), "HTTP 400, Other"));
+}
+
+TEST_CASE("fault 29: with a proxy the daemon asks that, and names the object there") {
+  const std::string object = Bytes(300'000);
+  std::mutex mutex;
+  std::string targets;
+  const SmallHttpServer proxy([&](const SmallRequest& request) {
+    std::lock_guard<std::mutex> lock(mutex);
+    targets += request.target + " ";
+    return AnswerRange(request, object, "\"one\"");
+  });
+  RemoteOptions options = Options();
+  options.reach = Reach::kPublic;
+  options.proxy = proxy.url();
+  RemoteFileSystem files(LocalFileSystem(), options, NoEnvironment());
+  // A name that no resolver has.
+  auto file = files.Open("http://data.invalid/a");
+  INFO(file.status());
+  REQUIRE(file.ok());
+  CHECK(ReadWhole(**file, 100'000).value_or("") == object);
+  std::lock_guard<std::mutex> lock(mutex);
+  CHECK(absl::StartsWith(targets, "http://data.invalid/a "));
+}
+
+TEST_CASE("fault 29: a proxy that is not there is told of without its password") {
+  RemoteOptions options = Options();
+  options.proxy = "http://user:VERYSECRETKEY@127.0.0.1:1";
+  RemoteFileSystem files(LocalFileSystem(), options, NoEnvironment());
+  const absl::Status refused = files.Open("http://data.invalid/a").status();
+  CHECK(!refused.ok());
+  CHECK(!absl::StrContains(refused.ToString(), "VERYSECRETKEY"));
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,121 @@
+// remote { } of the configuration.
+#include "server/service/daemon/remote_config.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "server/service/daemon/daemon_config.h"
+#include "server/service/socket/settings.h"
+#include "tests/support/catch.h"
+
+namespace penstock {
+namespace {
+
+Environment Allowing(const std::string& allow) {
+  Environment environment;
+  environment.variable = [allow](const std::string& name) {
+    return name == "PENSTOCK_REMOTE_ALLOW" ? allow : "";
+  };
+  return environment;
+}
+
+TEST_CASE("the configuration says what is read, and the environment only where it says nothing") {
+  const Environment environment = Allowing("s3://other/");
+  const auto empty = ParseDaemonConfig("", "c");
+  REQUIRE(empty.ok());
+  CHECK(RemoteOptionsOf(*empty, environment, false)->allowed ==
+        std::vector<std::string>{"s3://other/"});
+  const auto off = ParseDaemonConfig("remote {}", "c");
+  REQUIRE(off.ok());
+  CHECK(RemoteOptionsOf(*off, environment, /*has_owner=*/false)->is_off);
+  const auto config = ParseDaemonConfig(
+      R"(remote {
+        allow: "s3://bucket/" allow: "https://data.example/"
+        allow_local: "http://127.0.0.1/"
+        place { prefix: "s3://bucket/" endpoint: "https://minio.example:9000" region: "eu-west-1"
+                aws_key { access_key_id: "AKID" secret_access_key_file: "/etc/secret" } }
+        place { prefix: "gs://" google_file: "/etc/gcs.json" }
+        place { prefix: "s3://mine/" environment: true }
+        memory_bytes: 33554432 proxy: "http://proxy.example:3128" authorities: "/etc/ca.pem"
+        max_requests: 32 give_up_ms: 5000 cache_folder: "/var/cache/x" cache_bytes: 100000000
+      })",
+      "c");
+  INFO(config.status());
+  REQUIRE(config.ok());
+  const auto options = RemoteOptionsOf(*config, environment, /*has_owner=*/false);
+  REQUIRE(options.ok());
+  CHECK(!options->is_off);
+  // What fits no place is asked without credentials.
+  CHECK(!options->is_ambient);
+  CHECK(options->reach == Reach::kPublic);
+  CHECK(options->allowed == std::vector<std::string>{"s3://bucket/", "https://data.example/"});
+  CHECK(options->unguarded == std::vector<std::string>{"http://127.0.0.1/"});
+  REQUIRE(options->prefixes.size() == 3);
+  CHECK(options->prefixes[0].endpoint == "https://minio.example:9000");
+  CHECK(options->prefixes[0].region == "eu-west-1");
+  CHECK(options->prefixes[0].access_key_id == "AKID");
+  CHECK(options->prefixes[0].secret_access_key_file == "/etc/secret");
+  CHECK(!options->prefixes[0].is_ambient);
+  CHECK(options->prefixes[1].google_file == "/etc/gcs.json");
+  CHECK(options->prefixes[2].is_ambient);
+  CHECK(options->memory_bytes == 33554432);
+  CHECK(options->proxy == "http://proxy.example:3128");
+  CHECK(options->authorities == "/etc/ca.pem");
+  CHECK(options->requests_max == 32);
+  CHECK(options->give_up_ms == 5000);
+  CHECK(options->cache_folder == "/var/cache/x");
+  CHECK(options->cache_bytes == 100000000);
+  const auto all = ParseDaemonConfig(R"(remote { allow: "*" })", "c");
+  REQUIRE(all.ok());
+  CHECK(RemoteOptionsOf(*all, environment, false)->allowed.empty());
+  CHECK(!RemoteOptionsOf(*all, environment, false)->is_off);
+}
+
+TEST_CASE("fault 54: what remote { } has wrong is refused with its place, and no secret is shown") {
+  const struct {
+    const char* text;
+    const char* message;
+  } kCases[] = {
+      {R"(allow: "bucket")", "remote.allow[0]: expected a prefix of addresses"},
+      {R"(allow_local: "/data")", "remote.allow_local[0]: expected a prefix"},
+      {R"(place { prefix: "ftp://x/" })", "remote.place[0].prefix: expected a prefix"},
+      {R"(place { prefix: "s3://b/" endpoint: "minio:9000" })",
+       "remote.place[0].endpoint: expected http://HOST:PORT"},
+      {R"(place { prefix: "s3://b/" region: "x.evil.example/" })", "remote.place[0].region"},
+      {R"(place { prefix: "gs://b/" aws_profile: "p" })", "begins with s3://"},
+      {R"(place { prefix: "s3://b/" google_file: "/f" })", "begins with gs://"},
+      {R"(place { prefix: "s3://b/" aws_key { access_key_id: "A" secret_access_key_file: "VERYSECRET" } })",
+       "expected the absolute path of a file with the secret"},
+      {R"(place { prefix: "s3://b/" aws_key { secret_access_key_file: "/f" } })",
+       "aws_key.access_key_id: expected the key's name"},
+      {R"(memory_bytes: 1000)", "remote.memory_bytes out of range"},
+      {R"(proxy: "user:VERYSECRET@proxy")", "remote.proxy: expected http://HOST:PORT"},
+      {R"(authorities: "ca.pem")", "remote.authorities: expected an absolute path"},
+      {R"(max_requests: 1000)", "remote.max_requests out of range"},
+      {R"(give_up_ms: 10)", "remote.give_up_ms out of range"},
+      {R"(cache_folder: "x")", "remote.cache_folder: expected an absolute path"},
+      {R"(cache_bytes: 10)", "remote.cache_bytes out of range"},
+  };
+  for (const auto& one : kCases) {
+    INFO(one.text);
+    const absl::Status status =
+        ParseDaemonConfig(std::string("\nremote { ") + one.text + " }", "c").status();
+    INFO(status);
+    CHECK(absl::IsInvalidArgument(status));
+    CHECK(absl::StrContains(status.message(), one.message));
+    CHECK(absl::StartsWith(status.message(), "c:2:"));
+    CHECK(!absl::StrContains(status.message(), "VERYSECRET"));
+  }
+}
+
+TEST_CASE("a running daemon cannot take another remote { }") {
+  Settings settings(*ParseDaemonConfig(R"(remote { allow: "s3://a/" })", "c"));
+  CHECK(settings.Replace(*ParseDaemonConfig(R"(remote { allow: "s3://a/" })", "c")).ok());
+  const absl::Status refused =
+      settings.Replace(*ParseDaemonConfig(R"(remote { allow: "s3://b/" })", "c"));
+  CHECK(absl::IsFailedPrecondition(refused));
+  CHECK(absl::StrContains(refused.message(), "remote"));
+}
+
+}  // namespace
+}  // namespace penstock
