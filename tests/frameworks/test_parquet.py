@@ -116,13 +116,16 @@ def test_every_type_is_what_pyarrow_reads(files):
     assert spec["pairs"] == penstock.TensorSpec((None, 2), np.int16) and spec["price"].dtype == np.float64 and spec["half"].dtype == np.float16
 
 
-@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "lz4", "zstd"])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_codecs_and_encodings(tmp_path, codec, version):
+def test_codecs_and_encodings(tmp_path):
     made = table(200).select(["number", "text", "list", "choice"])
-    pq.write_table(made, tmp_path / "x.parquet", compression=codec, data_page_version=version, use_dictionary=codec != "zstd", row_group_size=60)
-    found = [plain(row) for row in penstock.Dataset.parquet(tmp_path / "x.parquet")]
-    assert found == [{name: expected(row)[name] for name in made.column_names} for row in table(200).to_pylist()]
+    wanted = [{name: expected(row)[name] for name in made.column_names} for row in table(200).to_pylist()]
+    kinds = [(codec, version, codec != "zstd") for codec in ("none", "snappy", "gzip", "brotli", "lz4", "zstd") for version in ("1.0", "2.0")]
+    for number, (codec, version, has_dictionary) in enumerate(kinds):
+        path = tmp_path / f"{number:02}.parquet"
+        pq.write_table(made, path, compression=codec, data_page_version=version, use_dictionary=has_dictionary, row_group_size=60)
+    found = [plain(row) for row in penstock.Dataset.parquet(str(tmp_path / "*.parquet"))]
+    for number, kind in enumerate(kinds):
+        assert found[200 * number : 200 * (number + 1)] == wanted, kind
 
 
 def test_columns_globs_and_order(files, tmp_path):
@@ -182,17 +185,16 @@ def test_a_shuffle_may_stay_the_same(files):
     assert found[:ROWS] == found[ROWS:] != list(range(ROWS)) and numbers(dataset) == found[:ROWS]
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_order_does_not_depend_on_workers(files, workers):
+def test_order_does_not_depend_on_workers(files):
     def rows(workers):
         dataset = penstock.Dataset.parquet(str(files / "*.parquet"), columns=["number", "text"], workers=workers)
         return [plain(row) for row in dataset.global_shuffle(seed=5, row_groups=3).batch(7)]
 
-    assert rows(workers) == rows(2)
+    assert rows(1) == rows(3)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
-@pytest.mark.parametrize("at", [0, 1, 9, 37, 141])
+@pytest.mark.parametrize("at", [1, 37, 141, 370])
 def test_a_resume_is_exact_to_the_row(files, shuffled, at):
     def dataset():
         made = penstock.Dataset.parquet([files / "a.parquet", files / "b.parquet"], columns=["number", "list"])
@@ -296,7 +298,11 @@ def test_a_predicate_is_exact(files, filters, is_known):
     else:
         with pytest.raises(TypeError, match="length is unknown: .*only the elements tell"):
             len(dataset)
-    assert sorted(numbers(dataset.global_shuffle(seed=1, row_groups=3))) == wanted
+
+
+def test_a_predicate_in_a_shuffle(files):
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="number", filters=[("number", "<", 600), ("number", ">=", 200)])
+    assert sorted(numbers(dataset.global_shuffle(seed=1, row_groups=3))) == list(range(200, 600))
 
 
 def test_row_groups_are_left_out_by_their_statistics(files, tmp_path, monkeypatch):
@@ -442,7 +448,7 @@ def test_flipped_bits_crash_nothing(files, tmp_path):
     whole = (files / "b.parquet").read_bytes()
     random = np.random.default_rng(7)
     ends = 0
-    for _ in range(20):
+    for _ in range(8):
         content = bytearray(whole)
         for place in random.integers(4, len(whole) - 8, 3):
             content[place] ^= 1 << random.integers(8)
