@@ -1,8 +1,10 @@
 #include "base/json_text.h"
 
-#include <emmintrin.h>
-
 #include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include <simdjson.h>
 #include "absl/strings/match.h"
@@ -102,6 +104,7 @@ char OneByteEscape(char byte) {
 // Copies up to the next backslash or the end, 16 bytes at a time. What is written beyond is written again, or is no more than is left of the
 // string.
 const char* CopyPlain(const char* from, const char* end, char** to) {
+#if defined(__SSE2__)
   const __m128i backslashes = _mm_set1_epi8('\\');
   while (end - from >= 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
@@ -112,6 +115,7 @@ const char* CopyPlain(const char* from, const char* end, char** to) {
     *to += plain;
     if (found != 0) return from;
   }
+#endif
   while (from < end && *from != '\\') *(*to)++ = *from++;
   return from;
 }

@@ -19,9 +19,14 @@
 #: ./dev bench python [--quick] [--cases A,B] [--peers A,B] [--workers 1,2]
 #: what Python functions and Datasets in worker processes cost, beside torch's DataLoader, Grain, tf.data and a loop
 #: ./dev bench text [--quick] [--cases A,B]
-#: text for language models: JSON lines beside simdjson's bare loop, and packing
+#: text for language models: tokenising beside tiktoken and tokenizers, JSON lines beside simdjson's bare loop, packing beside Grain's, resuming, and
+#: all of it from files to sequences
+#: ./dev bench hosts [--quick] [--cases A,B]
+#: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
 #: ./dev bench remote [--quick] [--cases A,B]
 #: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
+#: ./dev bench formats [--quick] [--cases A,B]
+#: Arrow files beside pyarrow and Hugging Face's datasets, tars beside webdataset and our own TFRecords
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -32,6 +37,7 @@ photo_package=lomiri-wallpapers-16.04
 bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
+formats_python_packages=(numpy pyarrow datasets torch webdataset)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked
@@ -110,14 +116,34 @@ bench_python() {
 
 bench_text() {
   deps >&2
+  [ -n "${PENSTOCK_BENCH_TEXT_PYTHON-}" ] || make_venv build/text-venv tokenizers==0.23.3 tiktoken==0.14.0 numpy grain >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
+}
+
+bench_hosts() {
+  deps >&2
+  build release >&2
+  local photographs
+  photographs=$(photos)
+  with_python .venv/bin/python bench/hosts/run.py --photos "$photographs" "$@"
 }
 
 bench_remote() {
   deps >&2
   build release >&2
   with_python .venv/bin/python bench/remote/run.py "$@"
+}
+
+bench_formats() {
+  deps >&2
+  local python=${PENSTOCK_BENCH_FORMATS_PYTHON-}
+  if [ -z "$python" ]; then
+    make_venv build/formats-venv "${formats_python_packages[@]}" >&2
+    python=build/formats-venv/bin/python
+  fi
+  build release >&2
+  with_python .venv/bin/python bench/formats/run.py --peer-python "$python" "$@"
 }
 
 bench_control() {

@@ -103,10 +103,13 @@ function(penstock_objects name)
   target_link_libraries(${name} PUBLIC penstock_settings ${ARG_DEPS})
 endfunction()
 
-# penstock_test(NAME [DEPS target...]): one test program of every *_test.cc in the current folder and in the folders of it; each test
-# case is a test of ctest. A name may hold no semicolon, at which CMake would make two names of it: a name that is no case fails.
+# penstock_test(NAME [SECONDS n] [DEPS target...]): one test program of every *_test.cc in the current folder and in the folders of it; each test
+# case is a test of ctest. A name may hold no semicolon, at which CMake would make two names of it: a name that is no case fails. SECONDS: what the longest case takes; ctest begins with the longest until it has measured them.
 function(penstock_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SECONDS" "DEPS" ${ARGN})
+  if(NOT ARG_SECONDS)
+    set(ARG_SECONDS 0)
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS *_test.cc)
   file(GLOB in_rooms CONFIGURE_DEPENDS */*_test.cc)
   foreach(source ${in_rooms})
@@ -118,5 +121,5 @@ function(penstock_test name)
   endforeach()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE penstock_test_main ${ARG_DEPS})
-  catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS -w NoTests PROPERTIES TIMEOUT 300)
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " EXTRA_ARGS -w NoTests PROPERTIES TIMEOUT 300 COST ${ARG_SECONDS})
 endfunction()

@@ -352,7 +352,7 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   if (size < sizeof copy) return ParseState::kNeedMore;
   const auto operation = static_cast<Operation>(copy.operation);
   const bool known = copy.operation >= static_cast<uint32_t>(Operation::kAttach) &&
-                     copy.operation <= static_cast<uint32_t>(Operation::kCount);
+                     copy.operation <= static_cast<uint32_t>(Operation::kOffer);
   const uint32_t known_flags = operation == Operation::kCreate ? kRequestTemporary
                                : operation == Operation::kAttach
                                    ? kRequestTakeOver | kRequestAtMostOnce | kRequestOnDevice
@@ -364,7 +364,8 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   }
   // A spec has a name of its own.
   const bool needs_name = operation == Operation::kAttach || operation == Operation::kDelete ||
-                          operation == Operation::kSkipped || operation == Operation::kStats;
+                          operation == Operation::kSkipped || operation == Operation::kStats ||
+                          operation == Operation::kRedivide;
   if ((needs_name && copy.pipeline_bytes == 0) || copy.pipeline_bytes > sizeof copy.pipeline ||
       copy.group_bytes > sizeof copy.group) {
     return refuse(Code::kInvalidArgument,
@@ -391,6 +392,7 @@ ParseState ParseRequest(const uint8_t* bytes, size_t size, ParsedRequest* reques
   request->pipeline.assign(copy.pipeline, copy.pipeline_bytes);
   request->world_hosts = copy.world_hosts;
   request->world_host = copy.world_host;
+  request->fewest_hosts = copy.fewest_hosts;
   if (operation != Operation::kAttach) return ParseState::kRequest;
   if (Status status = ParseConsumer(copy, request); !status.ok()) {
     *error = std::move(status);

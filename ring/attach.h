@@ -61,6 +61,11 @@ enum class Operation : uint32_t {
   kStats = 7,    // of a pipeline: what it does, as JSON of a PipelineStats
   kCount =
       8,  // of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
+  kRedivide =
+      9,  // of a pipeline: from the step that the spec's part has in decimals on, its batches are divided among these hosts; JSON of an UpdatePipelineResponse
+  // With a socket of packets in the place of the memory file: the caller offers to start worker processes for its user's functions
+  // (server/python/offers.h). FailedPrecondition where the daemon is of that user, and starts them itself.
+  kOffer = 10,
 };
 
 // Flags. Of a create: the pipeline is deleted when this connection, or the process that made it,
@@ -78,7 +83,7 @@ inline constexpr uint32_t kMaxPartsBytes = 64 << 20;
 //
 //   0     magic │ abi_version, request_bytes
 //   16    operation, flags │ pipeline_bytes, group_bytes
-//   32    part_bytes[4] of the memory file │ world_hosts, world_host │ zeros
+//   32    part_bytes[4] of the memory file │ world_hosts, world_host │ fewest_hosts, zeros
 //   64    pipeline[128]
 //   192   group[64]
 //   256   mode, rank │ world_size, replica │ replicas, slow │ lag_ms, name_bytes
@@ -97,10 +102,11 @@ struct AttachRequest {
   uint32_t pipeline_bytes;
   uint32_t group_bytes;
   uint32_t part_bytes[4];
-  // Of a create and a validate: World of control.proto; 0 hosts: none was given.
+  // Of a create, a validate and a redivide: World of steering.proto; 0 hosts: none was given.
   uint32_t world_hosts;
   uint32_t world_host;
-  uint64_t reserved;
+  uint32_t fewest_hosts;
+  uint32_t reserved;
   char pipeline[128];
   char group[kMaxGroupBytes];
   // ConsumerSpec
@@ -168,6 +174,7 @@ struct ParsedRequest {
   uint32_t part_bytes[4] = {};  // at most kMaxPartsBytes in all
   uint32_t world_hosts = 0;     // 0: none was given
   uint32_t world_host = 0;
+  uint32_t fewest_hosts = 0;
 };
 
 enum class ParseState {

@@ -116,6 +116,7 @@ struct ConsumerStats {
   bool detached = false;  // and its leases, if there are any, are in quarantine
   bool left = false;      // of its own accord: it takes no further step, and may hold some
   bool evicted = false;   // detached for good, and not to attach again elsewhere
+  bool waits = false;     // asleep now: it waits for a batch
   SlowPolicy slow = SlowPolicy::kBlock;
   uint32_t lag_ms = 0;
   // How often Tick() has looked at it, and found it asleep: it waits for batches.

@@ -319,6 +319,7 @@ std::vector<ConsumerStats> RingWriter::Consumers() const {
     one.detached = consumer.judged;
     one.left = consumer.left;
     one.evicted = consumer.evicted;
+    one.waits = IsAsleep(consumer);
     one.slow = consumer.spec.slow;
     one.looks = consumer.looks;
     one.waiting_looks = consumer.waiting_looks;

@@ -1,14 +1,15 @@
 """Packing alone: the time for a token, the padding beside Grain's, and resuming in the middle of a window.
 
-    python bench/text/pack.py [--grain-python PYTHON] [--runs N] [--bin FOLDER]
+    python bench/text/pack.py [--quick] [--grain-python PYTHON] [--runs N] [--bin FOLDER]
 
-Prints a JSON line for each case. `pack` is asked to take at most 5 ns a token in all its parts, its padding to be at most that of
-Grain's best fit over the same lengths (PYTHON has grain and NumPy), and a resume to take at most 20 ms. Lengths are log-normal, of a
-median of 500 tokens.
+Prints a JSON line for each case. `pack` is asked to take at most 5 ns a token in all its parts, and its padding to be at most that of
+Grain's best fit over the same lengths (PYTHON has grain and NumPy). Lengths are log-normal, of a median of 500 tokens. What a resume takes
+where a `map` makes the documents, and there can be no index of tokens, is told besides; with one it is the case `resume` (pipeline.py).
 """
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -17,7 +18,9 @@ import tempfile
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).parents[2]
+CASES = ("pack",)
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTHON = os.environ.get("PENSTOCK_BENCH_TEXT_PYTHON", str(ROOT / "build/text-venv/bin/python"))
 LENGTH = 2048
 BATCH = 8
 WINDOW = 10_000
@@ -69,10 +72,14 @@ def spec(folder, lengths, method):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--grain-python")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--cases", help="ignored: there is one")
+    parser.add_argument("--grain-python", default=PYTHON if os.path.exists(PYTHON) else None)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
     options = parser.parse_args()
+    if options.quick:
+        options.runs = 1
     lengths = np.random.default_rng(1).lognormal(np.log(500), 1.0, DOCUMENTS).astype(np.int64)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -86,9 +93,9 @@ def main():
             paddings[method] = last_line(program, "--spec", path, "--steps", steps)["padding"]
             print(json.dumps({"case": "pack", "method": method, "cpu_ns_per_token": round(statistics.median(times), 3), "min": min(times),
                               "max": max(times), "asked": 5, "padding": round(paddings[method], 5),
-                              "runs": len(runs)}), flush=True)  # fmt: skip
+                              "runs": len(runs), "load": round(os.getloadavg()[0], 1)}), flush=True)  # fmt: skip
             resume = last_line(options.bin / "bench_engine_resume", "--spec", path, "--step", steps // 2, "--runs", options.runs)
-            print(json.dumps({"case": "resume", "method": method, "step": steps // 2, "asked_ms": 20, **resume}), flush=True)
+            print(json.dumps({"case": "resume", "index": False, "method": method, "step": steps // 2, **resume}), flush=True)
         if options.grain_python:
             path = spec(folder, lengths[:GRAIN_DOCUMENTS], "best_fit")
             steps = int(lengths[:GRAIN_DOCUMENTS].sum()) // LENGTH // BATCH

@@ -173,10 +173,11 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   request.operation = static_cast<uint32_t>(asked.operation);
   request.world_hosts = asked.world_hosts;
   request.world_host = asked.world_host;
+  request.fewest_hosts = asked.fewest_hosts;
   if (asked.temporary) request.flags = penstock::ring::kRequestTemporary;
   Descriptor file(memfd_create("penstock-request", MFD_CLOEXEC));
   bool written = static_cast<bool>(file);
-  for (size_t i = 0; written && i < std::size(parts); ++i) {
+  for (size_t i = 0; written && asked.offered < 0 && i < std::size(parts); ++i) {
     request.part_bytes[i] = static_cast<uint32_t>(parts[i].size());
     written = parts[i].size() <= UINT32_MAX && WriteAll(file.get(), parts[i]);
   }
@@ -187,7 +188,8 @@ Status RequestSpec(const std::string& socket_path, const SpecRequest& asked, std
   AttachReply reply;
   Descriptor answered;
   // Who is refused at the door may be hung up on before the request is sent: the answer is there.
-  if (!Send(socket.get(), request, file.get()) && errno != EPIPE && errno != ECONNRESET)
+  const int sent = asked.offered < 0 ? file.get() : asked.offered;
+  if (!Send(socket.get(), request, sent) && errno != EPIPE && errno != ECONNRESET)
     return Gone(socket_path);
   if (Status status = WaitForAnswer(socket.get(), socket_path, asked); !status.ok()) return status;
   if (!Receive(socket.get(), &reply, &answered)) return Gone(socket_path);

@@ -23,9 +23,13 @@ struct SpecRequest {
   std::string_view name;    // of the pipeline; "": the spec's
   std::string_view spec;    // the text of a PipelineSpec
   std::string_view cursor;  // of a create: where it goes on; "": at the begin
-  // Of a create and a validate: which of how many hosts it makes the rows of (World of control.proto); 0 hosts: all rows.
+  // Of a create, a validate and a redivide: which of how many hosts it makes the rows of, and for how few its ring has room (World of
+  // steering.proto); 0 hosts: all rows.
   uint32_t world_hosts = 0;
   uint32_t world_host = 0;
+  uint32_t fewest_hosts = 0;
+  // Of an offer: the socket that goes along, which stays the caller's; -1: a memory file with the parts above does.
+  int offered = -1;
   // Of a create: the pipeline lives as long as its connection.
   bool temporary = false;
   // How long a daemon may give no sign of life (signs_of_life.h): kUnavailable then, and what was asked for may still be done.
@@ -34,7 +38,7 @@ struct SpecRequest {
   std::function<bool()> is_cancelled = nullptr;
 };
 
-// `answer`: JSON of a ValidatePipelineResponse (control.proto), of kSkipped of a ListSkippedResponse, of kStats of a PipelineStats; "" of a delete. `connection`: becomes the one that was asked on; may be
+// `answer`: JSON of a ValidatePipelineResponse (control.proto), of kSkipped of a ListSkippedResponse, of kStats of a PipelineStats, of kRedivide of an UpdatePipelineResponse; "" of a delete and of an offer. `connection`: becomes the one that was asked on; may be
 // null.
 penstock::ring::Status RequestSpec(const std::string& socket_path, const SpecRequest& asked,
                                    std::string* answer,

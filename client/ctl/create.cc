@@ -61,7 +61,8 @@ void AddCreate(Command root, const std::string& socket) {
   Command command = root.AddCommand("create", "Start a pipeline in the daemon under its name");
   auto arguments = std::make_shared<CreateArguments>();
   SpecArguments::Add(command, &arguments->spec);
-  WorldArgument::Add(command, &arguments->world);
+  WorldArgument::AddFewest(command, WorldArgument::Add(command, &arguments->world),
+                           &arguments->world);
   command.Add("--resume", &arguments->resume,
               "Cursor of the same spec and files (a trainer's state_dict()[\"cursor\"], or "
               "run's --cursor-out): the pipeline goes on after its batch");

@@ -216,6 +216,12 @@ absl::Status DaemonConnection::WatchEvents(
   return Watch<v1::WatchEventsResponse>(&Stub::WatchEvents, request, take);
 }
 
+absl::Status DaemonConnection::IndexTokens(
+    const v1::IndexTokensRequest& request,
+    const std::function<bool(const v1::IndexTokensResponse& response)>& take) {
+  return Watch<v1::IndexTokensResponse>(&Stub::IndexTokens, request, take);
+}
+
 absl::StatusOr<v1::SamplePipelineResponse> DaemonConnection::Sample(
     const v1::SamplePipelineRequest& request) {
   return Ask<v1::SamplePipelineResponse>(&Stub::SamplePipeline, request);

@@ -53,6 +53,9 @@ class DaemonConnection {
   absl::Status WatchEvents(
       const v1::WatchEventsRequest& request,
       const std::function<bool(const v1::WatchEventsResponse& response)>& take);
+  absl::Status IndexTokens(
+      const v1::IndexTokensRequest& request,
+      const std::function<bool(const v1::IndexTokensResponse& response)>& take);
   absl::StatusOr<v1::SamplePipelineResponse> Sample(const v1::SamplePipelineRequest& request);
   absl::StatusOr<v1::ListGroupsResponse> Groups(const std::string& name);
   absl::StatusOr<v1::ShowRowResponse> ShowRow(const v1::ShowRowRequest& request);

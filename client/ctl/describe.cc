@@ -105,6 +105,12 @@ std::string DescribePython(const v1::PythonWorkers& workers, double busy) {
     absl::StrAppendFormat(&text, "; the oldest row has taken %.1f s", workers.oldest_row_seconds());
   if (workers.deaths() > 0)
     absl::StrAppendFormat(&text, "; %u of %u died", workers.deaths(), workers.started());
+  if (workers.has_offers())
+    absl::StrAppendFormat(&text, "; processes of user %u that offer workers: %u", workers.uid(),
+                          workers.offers());
+  if (workers.waits_for_offer_seconds() > 0)
+    absl::StrAppendFormat(&text, "; rows have waited %.1f s for one that has the function",
+                          workers.waits_for_offer_seconds());
   return text;
 }
 

@@ -11,6 +11,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/json_line.h"
+#include "client/ctl/user_name.h"
 
 namespace penstock::ctl {
 namespace {
@@ -41,6 +42,9 @@ std::string Line(const v1::Event& event) {
   std::string line = absl::StrCat(event.number(), "  ", time, "  ", event.pipeline(), "  ",
                                   KindName(event.kind()), "  ", Printable(event.text()));
   if (event.further() > 0) absl::StrAppend(&line, ", and ", event.further(), " further places");
+  if (event.has_uid()) absl::StrAppend(&line, ", by ", UserName(event.uid()));
+  if (event.has_owner_uid() && (!event.has_uid() || event.uid() != event.owner_uid()))
+    absl::StrAppend(&line, ", owned by ", UserName(event.owner_uid()));
   if (event.has_change()) {
     // A stage is told whole, with all constants; --json and `penstock history` show all of it.
     constexpr size_t kMaxBytes = 200;

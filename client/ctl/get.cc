@@ -9,6 +9,7 @@
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
 #include "client/ctl/json_line.h"
+#include "client/ctl/user_name.h"
 #include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
@@ -24,10 +25,14 @@ absl::Status Get(const std::string& socket, const std::string& name, bool json) 
   google::protobuf::TextFormat::PrintToString(pipeline->spec(), &spec);
   // All but the spec as comments, so that the output is a spec.
   std::printf("# state: %s\n", StateName(pipeline->state()).c_str());
+  if (pipeline->has_owner_uid())
+    std::printf("# owner: %s\n", UserName(pipeline->owner_uid()).c_str());
   if (pipeline->has_world()) {
     std::printf("# world: %s, of batches of %u rows\n", DescribeWorld(pipeline->world()).c_str(),
                 pipeline->batch_rows());
   }
+  if (pipeline->has_python_uid())
+    std::printf("# Python: functions of user %u compute bytes of it\n", pipeline->python_uid());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
   // What it takes now changes from look to look, and stands in `penstock stats`.
   if (const auto stats = daemon->Stats(name); stats.ok() && stats->max_work_bytes() > 0) {

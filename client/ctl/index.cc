@@ -2,13 +2,15 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/cache_folder.h"
-#include "base/file_error.h"
+#include "client/ctl/daemon_connection.h"
 #include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
+#include "client/ctl/spec_arguments.h"
 #include "io/record/named_access.h"
 #include "io/record/record_index.h"
 #include "io/record/tfrecord_access.h"
@@ -22,6 +24,8 @@ struct IndexCommandOptions {
   std::string format = TfrecordAccess().IndexKey();
   bool verify = false;
   bool skip_damage = false;
+  std::string tokens;  // a spec's path
+  int workers = 0;
 };
 
 // Prints a file's line. False when it has no index now.
@@ -58,6 +62,10 @@ bool IndexFile(NamedFiles& files, const ListedFile& listed, const RecordAccess& 
 }
 
 int Index(const IndexCommandOptions& command) {
+  if (command.files.empty()) {
+    std::fprintf(stderr, "penstock index: expected files, or --tokens SPEC\n");
+    return 2;
+  }
   const RecordAccess* const access = AccessNamed(command.format);
   if (access == nullptr) {
     std::fprintf(stderr, "penstock index: --format: expected one of %s, found \"%s\"\n",
@@ -95,13 +103,67 @@ int Index(const IndexCommandOptions& command) {
   return all ? 0 : 1;
 }
 
+// A line for each file whose tokens have been counted.
+int IndexTokens(const std::string& socket, const IndexCommandOptions& command) {
+  const char* const alone = !command.cache_dir.empty() ? "--cache-dir"
+                            : command.verify           ? "--verify"
+                            : command.skip_damage      ? "--skip-damage"
+                                                       : nullptr;
+  if (alone != nullptr) {
+    std::fprintf(stderr, "penstock index: %s: expected it without --tokens, where SPEC decides\n",
+                 alone);
+    return 2;
+  }
+  SpecArguments spec;
+  spec.path = command.tokens;
+  spec.files = command.files;
+  const auto source = spec.Read();
+  if (!source.ok()) return Report("index", source.status());
+  auto daemon = DaemonConnection::OpenOrStart(socket);
+  if (!daemon.ok()) return Report("index", daemon.status());
+  v1::IndexTokensRequest request;
+  *request.mutable_source() = *source;
+  request.set_workers(static_cast<uint32_t>(command.workers));
+  std::optional<ProgressBar> progress;
+  uint64_t files = 0, documents = 0, tokens = 0;
+  const absl::Status status =
+      daemon->IndexTokens(request, [&](const v1::IndexTokensResponse& answer) {
+        if (answer.index_path().empty()) {
+          if (!progress) progress.emplace(answer.bytes());
+          progress->Show(answer.bytes_done(), answer.path());
+          return true;
+        }
+        progress.reset();
+        std::printf("%s: %llu documents, %llu tokens", answer.path().c_str(),
+                    static_cast<unsigned long long>(answer.documents()),
+                    static_cast<unsigned long long>(answer.tokens()));
+        if (answer.left_out() > 0)
+          std::printf(", %llu left out", static_cast<unsigned long long>(answer.left_out()));
+        std::printf(", %s %s\n", answer.was_there() ? "has" : "wrote", answer.index_path().c_str());
+        ++files;
+        documents += answer.documents();
+        tokens += answer.tokens();
+        return true;
+      });
+  progress.reset();
+  if (!status.ok()) return Report("index", status);
+  std::printf("%llu documents and %llu tokens in %llu files\n",
+              static_cast<unsigned long long>(documents), static_cast<unsigned long long>(tokens),
+              static_cast<unsigned long long>(files));
+  return 0;
+}
+
 }  // namespace
 
-void AddIndex(Command root) {
+void AddIndex(Command root, const std::string& socket) {
   auto options = std::make_shared<IndexCommandOptions>();
   Command command = root.AddCommand(
       "index", "Build the indices of files of records: .FILE.penstock-index, beside each");
-  command.Add("files", &options->files, "Paths, addresses or globs").Required();
+  command.Add("files", &options->files,
+              "Paths, addresses or globs; with --tokens, instead of those in SPEC");
+  command.Add(
+      "--tokens", &options->tokens,
+      "Instead of records, count the tokens of each document that the `pack` of SPEC packs");
   command.Add("--cache-dir", &options->cache_dir,
               "Folder for the indices if the data's folder cannot be written, or the data lies at "
               "addresses");
@@ -110,7 +172,11 @@ void AddIndex(Command root) {
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");
   command.AddFlag("--skip-damage", &options->skip_damage,
                   "Leave damaged records out and list them in the index (implies --verify)");
-  command.Runs([options] { return Index(*options); });
+  command.Add("--workers", &options->workers, "With --tokens: threads (0: one for each processor)")
+      .InRange(0, 256);
+  command.Runs([&socket, options] {
+    return options->tokens.empty() ? Index(*options) : IndexTokens(socket, *options);
+  });
 }
 
 }  // namespace penstock::ctl

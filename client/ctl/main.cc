@@ -18,10 +18,10 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddValidate, AddWhere,  AddWhen,     AddRun,     AddCreate,    AddList,   AddGet,
     AddStats,    AddTop,    AddExplain,  AddProfile, AddPause,     AddResume, AddDrain,
     AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
-    AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample,
+    AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample, AddIndex,
 };
-constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite,   AddVerify,
-                                                   AddIndex,      AddInspect, AddCache};
+constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddInspect,
+                                                   AddCache};
 
 int Main(int argc, char** argv) {
   GuardTerminals();
@@ -30,7 +30,7 @@ int Main(int argc, char** argv) {
   line.root().Add("--socket", &socket,
                   "The daemon's socket. Default: $PENSTOCK_SOCKET, else "
                   "$XDG_RUNTIME_DIR/penstock.sock, else /run/penstock/penstock.sock. Without it "
-                  "validate and run start a private daemon");
+                  "validate, run and index --tokens start a private daemon");
   for (const auto add : kDaemonCommands) add(line.root(), socket);
   for (const auto add : kDataCommands) add(line.root());
   AddCompletion(line.root(), line);

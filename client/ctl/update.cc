@@ -15,6 +15,7 @@
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/first_error.h"
 #include "client/ctl/spec_arguments.h"
+#include "client/ctl/world_argument.h"
 
 namespace penstock::ctl {
 namespace {
@@ -36,6 +37,7 @@ struct UpdateArguments {
   std::optional<uint64_t> step;
   std::string etag;
   bool withdraw = false;
+  WorldArgument world;
 };
 
 // From where on a change holds (Change in steering.proto).
@@ -147,6 +149,7 @@ absl::Status Update(const std::string& socket, const UpdateArguments& arguments)
   if (arguments.step) request.set_step(*arguments.step);
   if (absl::Status status = ReadStages(*daemon, arguments, &request); !status.ok()) return status;
   request.set_withdraw(arguments.withdraw);
+  arguments.world.AddTo(&request);
   request.set_at_next_epoch(arguments.at_next_epoch || (request.has_source() && !arguments.step));
   if (arguments.workers) {
     request.mutable_spec()->set_workers(static_cast<int32_t>(*arguments.workers));
@@ -206,6 +209,7 @@ void AddUpdate(Command root, const std::string& socket) {
               "The first step with the change. Default: the earliest possible step");
   command.AddFlag("--withdraw", &arguments->withdraw,
                   "Take the last change back, if its first step is still to come");
+  WorldArgument::Add(command, &arguments->world);
   command.Add("--etag", &arguments->etag, "Only if nobody has changed the pipeline meanwhile");
   command.Runs([&socket, arguments] { return Report("update", Update(socket, *arguments)); });
 }

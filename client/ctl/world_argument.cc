@@ -35,12 +35,21 @@ Option WorldArgument::Add(Command command, WorldArgument* argument) {
       .Checked(Check);
 }
 
+void WorldArgument::AddFewest(Command command, const Option& world, WorldArgument* argument) {
+  command
+      .Add("--fewest-hosts", &argument->fewest_hosts,
+           "Of --world: the ring has room for the rows of one of as few hosts (update --world)")
+      .InRange(1, 65536)
+      .Needs(world);
+}
+
 v1::World WorldArgument::Read() const {
   v1::World world;
   uint32_t hosts = 0, host = 0;
   Parse(text, &hosts, &host);
   world.set_hosts(hosts);
   world.set_host(host);
+  world.set_fewest_hosts(static_cast<uint32_t>(fewest_hosts));
   return world;
 }
 

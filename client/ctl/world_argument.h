@@ -1,8 +1,9 @@
-// `--world HOSTS:HOST`, which the commands that make a pipeline take.
+// `--world HOSTS:HOST`, which the commands that make or change a pipeline take, and `--fewest-hosts`, which a creation takes.
 //
 // Threads: one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "client/ctl/command_line.h"
@@ -11,12 +12,16 @@
 namespace penstock::ctl {
 
 struct WorldArgument {
-  std::string text;  // "": this host makes all rows
+  std::string text;           // "": this host makes all rows
+  uint64_t fewest_hosts = 0;  // 0: as many as there are
 
   // `argument` outlives the parsing. A malformed one is a usage error.
   static Option Add(Command command, WorldArgument* argument);
 
-  // Into a CreatePipelineRequest or a ValidatePipelineRequest.
+  // The other one, of a command that has `world`.
+  static void AddFewest(Command command, const Option& world, WorldArgument* argument);
+
+  // Into a CreatePipelineRequest a ValidatePipelineRequest or an UpdatePipelineRequest.
   template <typename Request>
   void AddTo(Request* request) const {
     if (!text.empty()) *request->mutable_world() = Read();

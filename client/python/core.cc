@@ -556,6 +556,12 @@ NB_MODULE(_core, m) {
                    "The daemon's socket, for `penstock --socket`; of a Dataset's iterator that of "
                    "the private daemon.")
       .def("__repr__", &Loader::Repr)
+      .def(
+          "_repr_html_",
+          [](nb::handle self) {
+            return nb::module_::import_("penstock._show").attr("of_loader")(self);
+          },
+          "A table of its counters, for notebooks.")
       .def_prop_ro("cursor", &Loader::cursor,
                    "The position behind it, as bytes: with it a pipeline goes on.")
       .def_prop_ro("epoch", &Loader::epoch, "The epoch of its first row.")

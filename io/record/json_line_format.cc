@@ -62,7 +62,7 @@ class JsonLineStream final : public LineStream {
 
 class JsonLines final : public RecordFormat, public RecordAccess {
  public:
-  explicit JsonLines(bool any_bytes) : any_bytes_(any_bytes) {}
+  JsonLines(bool any_bytes, bool counts_all) : any_bytes_(any_bytes), counts_all_(counts_all) {}
 
   std::string ContentKey() const override { return "json_lines"; }
   const RecordAccess* access() const override { return this; }
@@ -109,23 +109,25 @@ class JsonLines final : public RecordFormat, public RecordAccess {
 
   uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
                      uint64_t offset) const override {
-    return OrdinalByStream(*this, file, offset);
+    return OrdinalByStream(*this, file, offset,
+                           counts_all_ ? OnDamage::kFail : OnDamage::kSkipRecord);
   }
 
  private:
   const bool any_bytes_;
+  const bool counts_all_;  // lines that are no documents count among the records
   const RecordShape shape_ = {.has_gaps = true};
 };
 
 }  // namespace
 
-const std::shared_ptr<const RecordFormat>& JsonLineFormat(bool any_bytes) {
+const std::shared_ptr<const RecordFormat>& JsonLineFormat(bool any_bytes, OnDamage on_damage) {
+  using Format = std::shared_ptr<const RecordFormat>;
   // Never destroyed: other threads may still be at work when the process ends.
-  static const auto* const strict =
-      new std::shared_ptr<const RecordFormat>(std::make_shared<JsonLines>(false));
-  static const auto* const lax =
-      new std::shared_ptr<const RecordFormat>(std::make_shared<JsonLines>(true));
-  return any_bytes ? *lax : *strict;
+  static const auto* const formats = new Format[4]{
+      std::make_shared<JsonLines>(false, false), std::make_shared<JsonLines>(true, false),
+      std::make_shared<JsonLines>(false, true), std::make_shared<JsonLines>(true, true)};
+  return formats[(any_bytes ? 1 : 0) + (on_damage == OnDamage::kFail ? 2 : 0)];
 }
 
 }  // namespace penstock

@@ -4,11 +4,14 @@
 
 #include <memory>
 
+#include "io/file/damage.h"
 #include "io/record/record_format.h"
 
 namespace penstock {
 
-// `any_bytes`: bytes that are no UTF-8 are no damage.
-const std::shared_ptr<const RecordFormat>& JsonLineFormat(bool any_bytes);
+// `any_bytes`: bytes that are no UTF-8 are no damage. `on_damage`: of who reads them; without a policy that skips, lines that are no documents count where
+// a record's ordinal is found without an index.
+const std::shared_ptr<const RecordFormat>& JsonLineFormat(
+    bool any_bytes, OnDamage on_damage = OnDamage::kSkipRecord);
 
 }  // namespace penstock

@@ -64,9 +64,9 @@ absl::StatusOr<FoundRecords> ScanByStream(const RecordFormat& format, uint8_t of
 }
 
 uint64_t OrdinalByStream(const RecordFormat& format, const std::shared_ptr<RandomAccessFile>& file,
-                         uint64_t offset) {
+                         uint64_t offset, OnDamage on_damage) {
   auto stream = RecordStream::Open(file, Compression::kNone,
-                                   {.format = ShareOf(format), .on_damage = OnDamage::kSkipRecord});
+                                   {.format = ShareOf(format), .on_damage = on_damage});
   if (!stream.ok()) return 0;
   RecordChunk chunk;
   uint64_t ordinal = 0;

@@ -86,7 +86,8 @@ class RecordAccess {
 absl::StatusOr<FoundRecords> ScanByStream(const RecordFormat& format, uint8_t offset_shift,
                                           const std::shared_ptr<RandomAccessFile>& file,
                                           const IndexOptions& options);
+// `on_damage`: what is left out is not counted.
 uint64_t OrdinalByStream(const RecordFormat& format, const std::shared_ptr<RandomAccessFile>& file,
-                         uint64_t offset);
+                         uint64_t offset, OnDamage on_damage = OnDamage::kSkipRecord);
 
 }  // namespace penstock

@@ -1,12 +1,17 @@
 #include "io/record/tar_format.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/file/mapped_file.h"
 #include "io/record/record_chunk.h"
+#include "io/record/scan_progress.h"
 #include "io/record/tar_head.h"
+#include "io/record/tar_scan.h"
 #include "io/record/tar_stream.h"
 
 namespace penstock {
@@ -24,6 +29,11 @@ class Tar final : public RecordFormat, public RecordAccess {
   const RecordShape& shape() const override { return shape_; }
   absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
                                     const IndexOptions& options) const override {
+    if (file->descriptor() >= 0) {
+      absl::StatusOr<std::optional<FoundRecords>> found = ScanMap(*file, options);
+      if (!found.ok()) return found.status();
+      if (*found) return **std::move(found);
+    }
     return ScanByStream(*this, shape_.offset_shift, file, options);
   }
   bool Open(uint8_t* bytes, uint64_t* length, bool) const override {
@@ -40,6 +50,18 @@ class Tar final : public RecordFormat, public RecordAccess {
   }
 
  private:
+  // Nothing where it cannot be mapped, or is not sound.
+  static absl::StatusOr<std::optional<FoundRecords>> ScanMap(const RandomAccessFile& file,
+                                                             const IndexOptions& options) {
+    const absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(file);
+    if (!map.ok()) return std::nullopt;
+    ScanProgress progress(options);
+    absl::StatusOr<std::optional<FoundRecords>> found =
+        ScanSoundTar({(*map)->bytes(), (*map)->size()}, progress);
+    if (found.ok() && (*map)->torn()) return std::nullopt;
+    return found;
+  }
+
   const RecordShape shape_ = {.least_bytes = kTarBlockBytes, .offset_shift = 9, .has_gaps = true};
 };
 

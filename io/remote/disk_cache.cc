@@ -91,7 +91,9 @@ bool WriteAll(int fd, const void* from, size_t bytes, uint64_t offset) {
   return true;
 }
 
-uint64_t TakenBy(const struct stat& status) { return static_cast<uint64_t>(status.st_blocks) * 512; }
+uint64_t TakenBy(const struct stat& status) {
+  return static_cast<uint64_t>(status.st_blocks) * 512;
+}
 
 absl::Status CheckFolder(const std::string& folder) {
   struct stat status;

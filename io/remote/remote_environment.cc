@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "io/remote/authorities.h"
 
 namespace penstock {
 namespace {
@@ -60,7 +61,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
     }
   }
   options.proxy = environment("PENSTOCK_REMOTE_PROXY");
-  options.authorities = environment("SSL_CERT_FILE");
+  options.authorities = FindAuthorities(environment("SSL_CERT_FILE"));
   options.cache_folder = environment("PENSTOCK_REMOTE_CACHE");
   if (!options.cache_folder.empty() && options.cache_folder[0] != '/') {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -7,7 +7,7 @@
 //                               that is less
 //     PENSTOCK_REMOTE_PROXY     "http://host:port"
 //     PENSTOCK_REMOTE_CACHE     a folder for what was fetched, absolute. Default: none
-//     SSL_CERT_FILE             certificates of authorities, in the place of the system's
+//     SSL_CERT_FILE             certificates of authorities, in the place of the system's (io/remote/authorities.h)
 //     AWS_…, GOOGLE_…           credentials, regions and endpoints, as the providers' own tools take them (io/credentials)
 //
 // Threads:  any.

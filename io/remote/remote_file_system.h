@@ -74,7 +74,7 @@ class RemoteFileSystem final : public JoinedFileSystem {
   std::mutex mutex_;
   std::unordered_map<std::string, ObjectState> known_;  // under mutex_; of listed paths
   std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
-      open_;              // under mutex_; by path and tag
+      open_;                                                      // under mutex_; by path and tag
   std::map<std::string, std::unique_ptr<CountedFiles>> counted_;  // under mutex_; by pipeline
   // Last: what they end looks at the others.
   RangeFetcher fetcher_;

@@ -101,9 +101,9 @@ absl::StatusOr<std::shared_ptr<RemotePlace>> RemotePlaces::PlaceOf(const RemoteU
                                                     ")"));
   }
   if (!options_.allowed.empty() && !FitsOne(text, options_.allowed)) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("not below the daemon's ", options_.allowed_by, " (",
-                     absl::StrJoin(options_.allowed, ", "), "): ", ShownUrl(text)));
+    return absl::PermissionDeniedError(absl::StrCat("not below the daemon's ", options_.allowed_by,
+                                                    " (", absl::StrJoin(options_.allowed, ", "),
+                                                    "): ", ShownUrl(text)));
   }
   RemotePrefix found;
   found.is_ambient = options_.is_ambient;

@@ -216,6 +216,14 @@ class JsonDecoder::Walk {
   bool Missing(int index, size_t token) {
     const Node& node = paths_.node(index);
     for (const size_t field : node.below) {
+      if (!DefaultsFit(fields_[field], node.level, scratch_.values[field])) {
+        status_ = absl::DataLossError(absl::StrCat(
+            "feature \"", fields_[field].name, "\" (", paths_.PathTo(index, scratch_.places),
+            "): values larger than limit, with its default in the place of null and of what is "
+            "missing: ",
+            kMaxDefaultBytes, " bytes"));
+        return false;
+      }
       if (FillJsonValues(fields_[field], node.level, arena_, &scratch_.values[field])) continue;
       const JsonField& wanted = fields_[field];
       const char* const remedy = node.level < wanted.shape.size() && wanted.list_axes > node.level

@@ -81,6 +81,21 @@ bool FillJsonValues(const JsonField& field, size_t level, Arena& arena, JsonValu
   return true;
 }
 
+bool DefaultsFit(const JsonField& field, size_t level, const JsonValues& values) {
+  if (level < field.list_axes || !field.has_default()) return true;
+  // At most kMaxValues of the plan.
+  uint64_t count = 1;
+  for (size_t axis = level; axis < field.shape.size(); ++axis) count *= field.shape[axis];
+  uint64_t bytes = DTypeSize(field.type.dtype);
+  uint64_t used = values.count * bytes;
+  if (field.type.dtype == DType::kString) {
+    used = values.bytes.size() + values.sizes.size() * sizeof(uint32_t);
+    for (const std::string& value : field.default_strings)
+      bytes = std::max<uint64_t>(bytes, value.size() + sizeof(uint32_t));
+  }
+  return count <= (kMaxDefaultBytes - std::min(kMaxDefaultBytes, used)) / bytes;
+}
+
 void MakeJsonRow(const JsonField& field, const JsonValues& values, Arena& arena, RowBytes* row,
                  int64_t* dims) {
   if (field.shape.empty()) {

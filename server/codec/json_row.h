@@ -46,6 +46,11 @@ int64_t EndJsonAxis(size_t level, JsonValues* values);
 // neither.
 bool FillJsonValues(const JsonField& field, size_t level, Arena& arena, JsonValues* values);
 
+// Whether the defaults that FillJsonValues() would add, with what the document has, are at most kMaxDefaultBytes: a null of some bytes may
+// stand for a row of millions of values, and a document may have millions of nulls.
+constexpr uint64_t kMaxDefaultBytes = uint64_t{1} << 30;
+bool DefaultsFit(const JsonField& field, size_t level, const JsonValues& values);
+
 // A row of a field that is not dense, in the arena. `dims`: the sizes of its axes, unless it is packed.
 void MakeJsonRow(const JsonField& field, const JsonValues& values, Arena& arena, RowBytes* row,
                  int64_t* dims);

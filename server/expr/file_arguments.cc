@@ -2,6 +2,9 @@
 
 #include <functional>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -19,10 +22,11 @@ std::map<std::string_view, FileArgument>& Registry() {
   return registry;
 }
 
-// One call of such a function.
+// One call of such a function, which outlives what was parsed.
 struct Call {
-  const Syntax* path = nullptr;     // a text; else null
-  const Syntax* content = nullptr;  // likewise
+  std::optional<std::string> path;  // where it is a text
+  int path_column = 0;              // of that, in the text
+  bool content_is_text = false;
   bool has_content = false;
   size_t end = 0;  // of its last parenthesis, in the text
   bool needs_comma = false;
@@ -47,10 +51,11 @@ void FindCalls(const Syntax& syntax, std::vector<std::pair<Call, FileArgument>>*
     const Syntax* const child = syntax.children[i].get();
     const bool is_text = child != nullptr && child->kind == Syntax::Kind::kText;
     if (name == parameters[static_cast<size_t>(found->second.place)].name) {
-      call.path = is_text ? child : nullptr;
+      call.path = is_text ? std::optional(child->text) : std::nullopt;
+      call.path_column = is_text ? child->column : 0;
     } else if (name == kContent) {
       call.has_content = true;
-      call.content = is_text ? child : nullptr;
+      call.content_is_text = is_text;
     }
   }
   calls->emplace_back(call, found->second);
@@ -110,8 +115,8 @@ absl::StatusOr<std::string> WithContents(std::string_view text, FileSystem& file
   // From the last on, so that the others stay where they are.
   std::map<size_t, std::string, std::greater<size_t>> added;
   for (const auto& [call, argument] : calls) {
-    if (call.has_content || call.path == nullptr || call.path->text.empty()) continue;
-    const auto content = argument.content_of(call.path->text, files);
+    if (call.has_content || !call.path || call.path->empty()) continue;
+    const auto content = argument.content_of(*call.path, files);
     if (!content.ok()) return content.status();
     added[call.end - before] =
         absl::StrCat(call.needs_comma ? ", " : "", "content=\"", *content, "\"");
@@ -126,8 +131,8 @@ std::string WithoutFilePaths(std::string_view text) {
   const auto calls = CallsIn(text, &before);
   std::map<size_t, size_t, std::greater<size_t>> gone;
   for (const auto& [call, argument] : calls) {
-    if (call.content == nullptr || call.path == nullptr) continue;
-    const size_t from = static_cast<size_t>(call.path->column - 1) - before;
+    if (!call.content_is_text || !call.path) continue;
+    const size_t from = static_cast<size_t>(call.path_column - 1) - before;
     gone[from] = BehindQuotes(text, from);
   }
   for (const auto& [from, end] : gone) result.erase(from, end - from);

@@ -217,6 +217,7 @@ absl::StatusOr<const Node*> Graph::Row(BoundRowFunction row, std::vector<const N
   node->kind = Node::Kind::kRow;
   node->type = row.type;
   node->arguments = std::move(arguments);
+  node->name = key.substr(0, key.find(' '));
   if (row.unpacks_bits) node->bits = node.get();
   if (!node->fixed()) node->sizes_of = sizes_of != nullptr ? sizes_of : node.get();
   node->row = std::move(row);

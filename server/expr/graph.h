@@ -50,6 +50,7 @@ struct Node {
   std::vector<int32_t> source;
 
   BoundRowFunction row;  // kRow
+  std::string name;      // kRow: the function's
 
   // The node whose sizes are those of this one, where only the data tells them; null where they are
   // known. Equal ones mean equal sizes.
@@ -85,7 +86,7 @@ class Graph {
                                    std::vector<int32_t> source);
   // Repeats axes of one element, as NumPy's broadcast_to.
   absl::StatusOr<const Node*> Broadcast(const Node* value, const Shape& shape);
-  // `key`: of the function and its literals. `sizes_of`: as of a node, where it is another's; null: its own.
+  // `key`: of the function, whose name it begins with, and its literals. `sizes_of`: as of a node, where it is another's; null: its own.
   absl::StatusOr<const Node*> Row(BoundRowFunction row, std::vector<const Node*> arguments,
                                   const std::string& key, const Node* sizes_of = nullptr);
 

@@ -1,7 +1,10 @@
 #include "server/expr/lowering.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/expr/part_kernel.h"
 #include "server/expr/tile_kernel.h"
 
@@ -15,6 +18,31 @@ const Node* SkipShapes(const Node* node) {
 
 bool IsCast(const Node& node) {
   return node.kind == Node::Kind::kElementwise && node.function->rule == TypeRule::kCast;
+}
+
+// The elementwise functions that lie between `node` and `leaves`, in the order in which they are computed: "divide, subtract".
+std::string ElementwiseNames(const Node& node, const std::set<const Node*>& leaves) {
+  constexpr size_t kMostNames = 4;
+  std::vector<const Node*> waiting = {&node};
+  std::set<const Node*> seen;
+  std::map<int, std::string> functions;  // by the nodes' ids: arguments come first
+  while (!waiting.empty()) {
+    const Node* const next = SkipShapes(waiting.back());
+    waiting.pop_back();
+    if (next->kind != Node::Kind::kElementwise || !seen.insert(next).second) continue;
+    functions[next->id] = Text(next->function->name);
+    for (const Node* argument : next->arguments) {
+      if (!leaves.contains(SkipShapes(argument))) waiting.push_back(argument);
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [id, name] : functions) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  if (names.empty()) return "copy";
+  const bool has_more = names.size() > kMostNames;
+  if (has_more) names.resize(kMostNames);
+  return absl::StrCat(absl::StrJoin(names, ", "), has_more ? ", …" : "");
 }
 
 }  // namespace
@@ -137,8 +165,8 @@ absl::StatusOr<Place> Lowering::MaterializeBits(const Node* node) {
   auto from = Materialize(node->bits->arguments[0]);
   if (!from.ok()) return from;
   const Place to = Destination(node);
-  result_.steps.push_back(
-      MakeBitStep(*from, std::move(patterns_[node]), node->type, lanes_, to.column));
+  AddStep(node->bits->name,
+          MakeBitStep(*from, std::move(patterns_[node]), node->type, lanes_, to.column));
   return to;
 }
 
@@ -155,8 +183,13 @@ absl::StatusOr<Place> Lowering::MaterializeView(const Node* node) {
     return from;
   }
   const Place to = Destination(node);
-  result_.steps.push_back(MakeGatherStep(*from, node->source, node->type, to.column));
+  AddStep("rearrange", MakeGatherStep(*from, node->source, node->type, to.column));
   return to;
+}
+
+void Lowering::AddStep(std::string name, std::unique_ptr<Step> step) {
+  result_.names.push_back(std::move(name));
+  result_.steps.push_back(std::move(step));
 }
 
 absl::StatusOr<Place> Lowering::MaterializeRegion(const Node* node) {
@@ -177,8 +210,8 @@ absl::StatusOr<Place> Lowering::MaterializeRegion(const Node* node) {
     places.push_back(*place);
   }
   const Place to = Destination(node);
-  result_.steps.push_back(
-      MakeRegionStep(std::move(*region), std::move(places), node->type, to.column));
+  AddStep(ElementwiseNames(*node, leaves),
+          MakeRegionStep(std::move(*region), std::move(places), node->type, to.column));
   return to;
 }
 
@@ -193,14 +226,16 @@ const Node* Lowering::OwnImage(const Node& node) const {
 }
 
 Lowering::RowCall Lowering::CallOf(const Node& node) {
-  RowCall call{node.row.kernel, node.arguments};
+  RowCall call{node.name, node.row.kernel, node.arguments};
   const Node* const image = OwnImage(node);
   if (image == nullptr) return call;
   if (call.kernel->takes_parts() && image->row.kernel->NewPartReader() != nullptr) {
+    call.name = absl::StrCat(image->name, ", ", call.name);
     call.kernel = MakePartKernel(image->row.kernel, image->arguments.size(), call.kernel);
     call.arguments = image->arguments;
   } else if (call.kernel->takes_tiles() && image->fixed()) {
     RowCall maker = CallOf(*image);
+    call.name = absl::StrCat(maker.name, ", ", call.name);
     call.kernel = MakeTileKernel(std::move(maker.kernel), maker.arguments.size(), image->type.shape,
                                  call.kernel);
     call.arguments = std::move(maker.arguments);
@@ -223,8 +258,10 @@ absl::StatusOr<Place> Lowering::MaterializeRow(const Node* node, std::unique_ptr
   const Place to = Destination(result);
   const bool to_output = output_columns_.contains(result);
   result_.row_by_row = true;
-  result_.steps.push_back(MakeRowStep(std::move(call.kernel), node->type, std::move(arguments),
-                                      std::move(epilogue), result->type, to_output, to.column));
+  if (epilogue != nullptr) absl::StrAppend(&call.name, ", ", ElementwiseNames(*result, {node}));
+  AddStep(std::move(call.name),
+          MakeRowStep(std::move(call.kernel), node->type, std::move(arguments), std::move(epilogue),
+                      result->type, to_output, to.column));
   return to;
 }
 
@@ -242,8 +279,8 @@ absl::StatusOr<Steps> Lowering::Lower(const std::vector<const Node*>& outputs) {
     const int column = static_cast<int>(num_inputs_ + i);
     if (place->column != column) {
       place->type = outputs[i]->type;
-      result_.steps.push_back(NumBytes(place->type) ? MakeCopyStep(*place, column)
-                                                    : MakeAliasStep(*place, column));
+      AddStep("copy",
+              NumBytes(place->type) ? MakeCopyStep(*place, column) : MakeAliasStep(*place, column));
     }
   }
   return std::move(result_);

@@ -19,6 +19,8 @@ namespace penstock::expr {
 // What a program runs. Columns are numbered: inputs, outputs, temporaries; constants count down from -1.
 struct Steps {
   std::vector<std::unique_ptr<Step>> steps;
+  // What each of them computes, by the names of its functions: "decode_jpeg, resize".
+  std::vector<std::string> names;
   size_t num_inputs = 0;
   std::vector<size_t> input_axes;
   size_t num_outputs = 0;
@@ -43,6 +45,8 @@ class Lowering {
   // Marks what a region needs that computes `node` on its way to `root`.
   absl::Status VisitRegion(const Node* node, const Node* root);
 
+  void AddStep(std::string name, std::unique_ptr<Step> step);
+
   absl::StatusOr<Place> Materialize(const Node* node);
   absl::StatusOr<Place> MaterializeView(const Node* node);
   absl::StatusOr<Place> MaterializeBits(const Node* node);
@@ -51,6 +55,7 @@ class Lowering {
                                        const Node* result);
   // What a row function's node runs: its own kernel, or one that makes its image, too.
   struct RowCall {
+    std::string name;
     std::shared_ptr<const RowKernel> kernel;
     std::vector<const Node*> arguments;
   };

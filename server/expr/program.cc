@@ -11,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/memory_account.h"
 #include "base/row_shape.h"
+#include "base/step_times.h"
 #include "base/stop_flag.h"
+#include "base/tick_clock.h"
 #include "server/expr/arguments.h"
 #include "server/expr/compile.h"
 #include "server/expr/lowering.h"
@@ -73,6 +75,8 @@ class StepProgram : public Program {
       columns[num_constants - 1 - i] = {const_cast<uint8_t*>(steps_.constants[i].data()), 0,
                                         nullptr};
     }
+    StepTimes* const times = StepTimes::OfThisThread();
+    absl::InlinedVector<uint64_t, 8> ticks(times == nullptr ? 0 : steps_.steps.size());
     for (int first = 0; first < rows; first += group_rows_) {
       frame.rows = std::min(group_rows_, rows - first);
       frame.more_rows = first + frame.rows < rows;
@@ -99,14 +103,16 @@ class StepProgram : public Program {
         columns[column++] = {bytes == 0 ? nullptr : arena.Allocate(bytes * frame.rows), bytes,
                              nullptr};
       }
-      for (const auto& step : steps_.steps) {
+      for (size_t s = 0; s < steps_.steps.size(); ++s) {
         CheckStop();
         RowStatus status;
+        const uint64_t begin = times == nullptr ? 0 : Ticks();
         try {
-          status = step->Run(frame);
+          status = steps_.steps[s]->Run(frame);
         } catch (const MemoryLimitError& error) {
           status = {MemoryStatus(error), 0};
         }
+        if (times != nullptr) ticks[s] += Ticks() - begin;
         if (!status.ok()) {
           status.row += first;
           return status;
@@ -124,6 +130,7 @@ class StepProgram : public Program {
       if (frame.more_rows && !any_elsewhere_) arena.Rewind(mark);
     }
     if (past_caches) kernels::FinishStores();
+    if (times != nullptr) times->Add(steps_.names, ticks);
     return {};
   }
 

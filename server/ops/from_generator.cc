@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/memory_account.h"
+#include "base/on_behalf.h"
 #include "nlohmann/json.hpp"
 #include "server/engine/order/away_work_op.h"
 #include "server/engine/plan/op_registry.h"
@@ -250,7 +251,7 @@ const OpRegistration<v1::FromGenerator> kFromGenerator(
             "resume: expected \"state\" or \"again\", found \"", options.resume(), "\""));
       }
       absl::StatusOr<python::FunctionFile> file =
-          python::OpenFunctionFile(function.file(), function.code());
+          python::OpenFunctionFile(function.file(), function.code(), OnBehalf::User());
       if (!file.ok()) return file.status();
       const int64_t seed = function.has_seed() ? function.seed() : DrawSeed();
       plan.stage_spec().mutable_from_generator()->mutable_function()->set_seed(seed);

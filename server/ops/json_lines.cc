@@ -26,7 +26,6 @@ const OpRegistration<v1::JsonLines> kJsonLines(
       const absl::StatusOr<JsonErrors> errors = JsonErrorsFromName(options.errors());
       if (!errors.ok()) return errors.status();
       FileRecordsOptions records;
-      records.format.stream.format = JsonLineFormat(*errors == JsonErrors::kReplace);
       const absl::StatusOr<Compression> compression = CompressionFromName(CompressionOf(options));
       if (!compression.ok()) return compression.status();
       records.format.compression = *compression;
@@ -34,6 +33,8 @@ const OpRegistration<v1::JsonLines> kJsonLines(
                                       options.has_block_length(), options.block_length(), &records);
       if (status.ok()) status = ReadDamagePolicy(options.damage(), &records);
       if (!status.ok()) return status;
+      records.format.stream.format =
+          JsonLineFormat(*errors == JsonErrors::kReplace, records.format.stream.on_damage);
       return PlanFileRecords(options.files(), records, plan);
     });
 

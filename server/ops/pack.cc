@@ -174,15 +174,16 @@ const OpRegistration<v1::Pack> kPack(
       if (!form.ok()) return form.status();
       plan.EndSectionWith(MeasureDocuments(documents, *form), /*hidden=*/1);
       const Signature packed = PackedSignature(documents, *form);
-      plan.BeginLoaded(LoadPacked(documents, *form, *plan.cells()), DictStructure(packed));
-      plan.ChangePaths();
       PackWindows windows;
       windows.rules = *rules;
       windows.window = options.has_window() ? options.window() : kDefaultWindow;
       windows.stage = plan.stage_index();
+      plan.BeginLoaded(LoadPacked({documents, *form, windows, plan.ignored()}, *plan.cells()),
+                       DictStructure(packed));
+      plan.ChangePaths();
       plan.AddOrder(
           [windows](FrontContext& context, OrderInputs inputs) {
-            return PackOrder(context, windows, std::move(inputs[0]));
+            return PackOrder(context, windows, DocumentsInCells(std::move(inputs[0])));
           },
           CursorClass::kReplayData);
       return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "base/dtype.h"
 #include "base/memory_account.h"
+#include "base/on_behalf.h"
 #include "base/processors.h"
 #include "nlohmann/json.hpp"
 #include "server/engine/order/away_work_op.h"
@@ -216,7 +217,7 @@ const OpRegistration<v1::Python> kPython(
         }
       }
       absl::StatusOr<python::FunctionFile> file =
-          python::OpenFunctionFile(function.file(), function.code());
+          python::OpenFunctionFile(function.file(), function.code(), OnBehalf::User());
       if (!file.ok()) return file.status();
       const int64_t seed = function.has_seed() ? function.seed() : DrawSeed();
       plan.stage_spec().mutable_python()->mutable_function()->set_seed(seed);

@@ -16,11 +16,12 @@ namespace {
 
 constexpr uint64_t kFirstWindowBytes = 1 << 20;
 constexpr size_t kProgressBytes = 4096;
+constexpr auto kFileBytes = static_cast<off_t>((kTrays + 1) * kTrayStride);
 
 // Sparse, and of one size for ever.
 absl::StatusOr<ring::Descriptor> CreateFile(const char* name) {
   ring::Descriptor file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file || ftruncate(file.get(), (kTrays + 1) * kTrayStride) != 0 ||
+  if (!file || ftruncate(file.get(), kFileBytes) != 0 ||
       fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory file for a Python worker process: ",
                                                      std::strerror(errno), "; see ulimit -n -f"));
@@ -50,6 +51,10 @@ absl::StatusOr<std::unique_ptr<Desk>> Desk::Create(std::string_view configuratio
 }
 
 Desk::~Desk() {
+  // Whoever holds the files still, as a worker's child may, holds none of what lies in them.
+  for (const int file : {inputs_.get(), outputs_.get()}) {
+    if (file >= 0) fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, kFileBytes);
+  }
   if (progress_ != nullptr) munmap(progress_, kProgressBytes);
   for (auto& windows : windows_) {
     for (const Window& window : windows)

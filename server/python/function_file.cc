@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -25,9 +26,30 @@ constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW;
 
 absl::Status OtherUser() {
   return absl::PermissionDeniedError(absl::StrCat(
-      "a Python function runs in a daemon of its own user, and this one is user ", geteuid(),
-      "'s: iterate over the dataset without a socket, which has a daemon of its own, or start "
-      "penstockd as the user who makes the pipeline"));
+      "the Python function is another user's than the pipeline, which is that of user ", geteuid(),
+      ": code runs for its own user alone. Make the pipeline as the user whose function it is"));
+}
+
+// What a daemon says of another user's function, which it does not look at.
+absl::StatusOr<FunctionFile> Elsewhere(const std::string& path, const std::string& code,
+                                       uid_t user) {
+  // Of a certificate, and where nobody knows it.
+  if (user >= UINT32_MAX - 1) {
+    return absl::PermissionDeniedError(
+        "a Python function runs for its own user alone, and the pipeline is that of no user of "
+        "this host: make it over the daemon's Unix socket");
+  }
+  constexpr size_t kMostChars = 256;
+  if (path.empty() || path.size() > kMostChars || code.empty() || code.size() > kMostChars) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "function: expected a path and a code of 1 to ", kMostChars, " bytes, found ", path.size(),
+        " and ", code.size(), ": by both a process of user ", user, " finds its function"));
+  }
+  FunctionFile function;
+  function.path = path;
+  function.code = code;
+  function.user = user;
+  return function;
 }
 
 absl::Status NoFunction(const std::string& path, absl::string_view what) {
@@ -113,6 +135,8 @@ OpenFunctions& TheOpenFunctions() {
 
 absl::StatusOr<FunctionFile> OpenAt(const std::string& path) {
   FunctionFile function;
+  function.path = path;
+  function.user = geteuid();
   // A pipe's or a device's end would wait, or do something.
   function.file = std::make_shared<const ring::Descriptor>(
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -144,7 +168,14 @@ absl::StatusOr<FunctionFile> OpenAt(const std::string& path) {
 
 }  // namespace
 
-absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path, const std::string& code) {
+absl::StatusOr<FunctionFile> OpenFunctionFile(const std::string& path, const std::string& code,
+                                              std::optional<uid_t> user) {
+  if (!user) {
+    return absl::PermissionDeniedError(
+        "a Python function runs for its own user alone, and nobody has said whose pipeline this "
+        "is");
+  }
+  if (*user != geteuid()) return Elsewhere(path, code, *user);
   absl::StatusOr<FunctionFile> function = OpenAt(path);
   const bool is_it = function.ok() && (code.empty() || function->code == code);
   if (!is_it) {

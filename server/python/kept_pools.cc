@@ -54,11 +54,15 @@ void Close(const Pools& over) {
 }  // namespace
 
 std::string PoolKey(const FunctionFile& function, const PoolOptions& options) {
-  struct stat found = {};
-  fstat(function.file->get(), &found);
-  return absl::StrCat(found.st_dev, " ", found.st_ino, " ", options.workers,
-                      options.chooses ? "? " : " ", options.timeout_ms, " ",
-                      options.max_rows_per_worker, " ", options.name, " ", options.configuration);
+  std::string which = absl::StrCat("user ", function.user, " ", function.path, " ", function.code);
+  if (function.file != nullptr) {
+    struct stat found = {};
+    fstat(function.file->get(), &found);
+    which = absl::StrCat(found.st_dev, " ", found.st_ino);
+  }
+  return absl::StrCat(which, " ", options.workers, options.chooses ? "? " : " ", options.timeout_ms,
+                      " ", options.max_rows_per_worker, " ", options.name, " ",
+                      options.configuration);
 }
 
 std::shared_ptr<PoolCore> TakePool(const std::string& key,

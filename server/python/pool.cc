@@ -63,6 +63,8 @@ PoolCore::PoolCore(FunctionFile function, SheetForm in, SheetForm out, PoolOptio
       out_(std::move(out)),
       options_(std::move(options)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      offers_(function_.file != nullptr ? nullptr
+                                        : TheOffers().Listen(function_.user, [this] { Wake(); })),
       count_(options_.workers),
       wanted_(options_.chooses ? 1 : options_.workers) {}
 
@@ -150,7 +152,7 @@ void PoolCore::Begin(AwayRows* rows, Completion end) {
     EndIfDone(call, &ended);
   }
   Tell(std::move(ended));
-  Deal();
+  Deal(/*wakes=*/true);
 }
 
 void PoolCore::Cancel(const std::shared_ptr<Call>& call) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "base/memory_account.h"
 #include "ring/descriptor.h"
 #include "server/engine/order/away_workers.h"
+#include "server/python/offers.h"
 #include "server/python/pool.h"
 #include "server/python/worker_count.h"
 #include "server/python/worker_process.h"
@@ -70,6 +72,9 @@ struct Worker {
   uint64_t seen_ns = 0;
   uint64_t unwanted_ns = 0;  // since when it works for nobody; 0: it does not
   uint64_t asked_ns = 0;     // when its stack was asked for, as a row takes too long; 0: never
+  uint64_t killed_ns = 0;    // when it was told to end, as somebody's row took too long; 0: never
+  std::shared_ptr<const Offer> offer = nullptr;  // whose process has started it; null: the daemon
+  int number = 0;                                // how many were started before it, and 1
 };
 
 class PoolCore : public std::enable_shared_from_this<PoolCore> {
@@ -108,7 +113,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Break(absl::Status status, std::vector<std::shared_ptr<Call>>* ended);
 
   // --- dealing ---
-  void Deal();
+  // `wakes`: the pool's thread is told of what is left, and looks whether a worker is to be had. It does so anyway by itself.
+  void Deal(bool wakes);
   // A free tray, and the worker that has it.
   std::shared_ptr<Worker> FindTray(int* tray) const;
   void Lay(const std::shared_ptr<Worker>& worker, int tray, Lock& lock,
@@ -125,10 +131,12 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Wake();
   // The pool's thread alone calls those below, with the mutex.
   void StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended);
+  // Unavailable where the function is another user's, and no process of his offers workers.
+  absl::StatusOr<std::shared_ptr<Worker>> NewWorker();
   void Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
   void Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
-  void LookAtTimes();
+  void LookAtTimes(std::vector<std::shared_ptr<Call>>* ended);
   void Bury(const std::shared_ptr<Worker>& worker, std::vector<std::shared_ptr<Call>>* ended);
   // What is on its trays goes back to the front of the queue.
   void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
@@ -138,6 +146,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   static bool IsAtWork(const Worker& worker);
   // What all workers were at rows, together.
   uint64_t BusyNs(uint64_t now_ns) const;
+  // What spans call it.
+  static int ProcessOf(const Worker& worker);
   // Looks which row it is at. REQUIRES: a sheet is laid before it.
   static void Watch(Worker& worker, uint64_t now_ns);
   // It has made so many rows, or ended, since it was idle.
@@ -146,13 +156,16 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void ChooseWorkers();
 
   static constexpr size_t kMaxSpans = 8192;
+  // Until an offer that had to be given up is taken again.
+  static constexpr uint64_t kOfferNs = 1'000'000'000;
 
   const FunctionFile function_;
   const SheetForm in_;
   const SheetForm out_;
   const PoolOptions options_;
   const ring::Descriptor wake_;
-  std::atomic<uint64_t> row_ns_{0};  // what a row takes a worker; 0: not known
+  const std::shared_ptr<void> offers_;  // tells of new ones; null where the daemon starts workers
+  std::atomic<uint64_t> row_ns_{0};     // what a row takes a worker; 0: not known
 
   std::mutex mutex_;
   std::thread thread_;  // under mutex_, as those below
@@ -169,6 +182,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   uint64_t busy_ns_ = 0;
   uint64_t started_ = 0;
   uint64_t deaths_ = 0;
+  std::map<uint64_t, uint64_t> given_up_ns_;  // offers, and when
+  uint64_t unoffered_ns_ = 0;   // since when rows wait as nobody offers workers; 0: they do not
   std::deque<AwaySpan> spans_;  // the last ones
   std::string load_error_;
 };

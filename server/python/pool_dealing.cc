@@ -14,7 +14,7 @@ constexpr uint64_t kAheadNs = 4'000'000;
 
 }  // namespace
 
-void PoolCore::Deal() {
+void PoolCore::Deal(bool wakes) {
   std::vector<std::shared_ptr<Call>> ended;
   {
     Lock lock(mutex_);
@@ -28,7 +28,8 @@ void PoolCore::Deal() {
       Lay(worker, tray, lock, &ended);
     }
     // More is wanted than there are hands.
-    if (!waiting_.empty() && workers_.size() < static_cast<size_t>(options_.workers)) Wake();
+    if (wakes && !waiting_.empty() && workers_.size() < static_cast<size_t>(options_.workers))
+      Wake();
   }
   Tell(std::move(ended));
 }

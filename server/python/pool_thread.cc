@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/tick_clock.h"
+#include "server/python/offered_worker.h"
 #include "server/python/pool_core.h"
+#include "server/python/spawned_worker.h"
 
 namespace penstock::python {
 namespace {
@@ -18,6 +20,8 @@ constexpr uint64_t kDeathsNs = 60'000'000'000;
 constexpr uint64_t kUnwantedNs = 100'000'000;
 // And one whose row takes too long may say where it is.
 constexpr uint64_t kStackNs = 200'000'000;
+// One that whoever started it does not end has no say in what comes of its rows.
+constexpr uint64_t kAbandonedNs = 2'000'000'000;
 constexpr int kLookMs = 20;
 // What a worker does between rows is its own affair: it loads what draws, and may have no processor meanwhile.
 constexpr uint64_t kBetweenRowsNs = 60'000'000'000;
@@ -42,14 +46,14 @@ void PoolCore::Run() {
       StartWorkerIfNeeded(&ended);
     }
     Tell(std::exchange(ended, {}));
-    Deal();
+    Deal(/*wakes=*/false);
     {
       Lock lock(mutex_);
       Listen(lock, &ended);
-      LookAtTimes();
+      LookAtTimes(&ended);
     }
     Tell(std::move(ended));
-    Deal();
+    Deal(/*wakes=*/false);
   }
   // All at once, as each takes a moment to die.
   std::vector<std::shared_ptr<Worker>> workers;
@@ -66,22 +70,48 @@ void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
   // One after the other: what they import, the next one finds in memory.
   for (const std::shared_ptr<Worker>& worker : workers_)
     if (!worker->is_ready && !worker->is_gone) return;
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-      WorkerProcess::Start(function_, options_.configuration);
-  if (!process.ok()) {
-    // Those that there are do the work.
-    if (workers_.empty()) Break(process.status(), ended);
-    return;
+  absl::StatusOr<std::shared_ptr<Worker>> worker = NewWorker();
+  if (worker.ok()) {
+    (*worker)->number = static_cast<int>(++started_);
+    workers_.push_back(*std::move(worker));
+  } else if (workers_.empty()) {
+    // Else those that there are do the work.
+    if (!absl::IsUnavailable(worker.status())) {
+      Break(worker.status(), ended);
+    } else if (unoffered_ns_ == 0) {
+      unoffered_ns_ = MonotonicNanos();
+    }
   }
+}
+
+absl::StatusOr<std::shared_ptr<Worker>> PoolCore::NewWorker() {
   auto worker = std::make_shared<Worker>();
-  worker->process = *std::move(process);
-  ++started_;
-  workers_.push_back(std::move(worker));
+  const auto take = [&](absl::StatusOr<std::unique_ptr<WorkerProcess>> process) {
+    if (process.ok()) worker->process = *std::move(process);
+    return process.status();
+  };
+  if (function_.file != nullptr) {
+    const absl::Status started = take(SpawnedWorker::Start(function_, options_.configuration));
+    if (!started.ok()) return started;
+    return worker;
+  }
+  const uint64_t now = MonotonicNanos();
+  std::erase_if(given_up_ns_, [now](const auto& offer) { return now - offer.second >= kOfferNs; });
+  for (const std::shared_ptr<const Offer>& offer : TheOffers().Of(function_.user)) {
+    if (given_up_ns_.contains(offer->number())) continue;
+    const absl::Status asked =
+        take(OfferedWorker::Start(function_, options_.configuration, *offer));
+    worker->offer = offer;
+    if (asked.ok()) return worker;
+    if (!absl::IsUnavailable(asked)) return asked;
+    given_up_ns_[offer->number()] = now;
+  }
+  return absl::UnavailableError("no process of the user offers workers");
 }
 
 int PoolCore::WaitMs() const {
   const bool has_pidfds = std::all_of(workers_.begin(), workers_.end(), [](const auto& worker) {
-    return worker->process->pidfd() >= 0;
+    return worker->process->end_file() >= 0;
   });
   const bool has_unwanted = std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) {
     return worker->unwanted_ns != 0 ||
@@ -98,6 +128,11 @@ int PoolCore::WaitMs() const {
   } else if (options_.chooses && workers_.size() > 1) {
     at_most(WorkerCount::kDownNs);
   }
+  // What is offered is told; what was given up is looked at again.
+  const bool is_asked = std::any_of(workers_.begin(), workers_.end(), [](const auto& worker) {
+    return worker->offer != nullptr && !worker->is_ready;
+  });
+  if (is_asked || (unoffered_ns_ != 0 && !given_up_ns_.empty())) at_most(kOfferNs);
   const uint64_t now = MonotonicNanos();
   if (rest_until_ns_ != 0) at_most(rest_until_ns_ - std::min(rest_until_ns_, now));
   return wait_ms;
@@ -108,7 +143,7 @@ void PoolCore::Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {
   const std::vector<std::shared_ptr<Worker>> workers = workers_;
   for (const std::shared_ptr<Worker>& worker : workers) {
     files.push_back({worker->process->socket(), POLLIN, 0});
-    files.push_back({worker->process->pidfd(), POLLIN, 0});
+    files.push_back({worker->process->end_file(), POLLIN, 0});
   }
   const int wait_ms = WaitMs();
   lock.unlock();
@@ -147,6 +182,7 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
     switch (static_cast<What>(message.what)) {
       case What::kReady:
         worker->is_ready = true;
+        unoffered_ns_ = 0;
         worker->idle_until_ns = MonotonicNanos();
         break;
       case What::kCannotLoad:
@@ -171,21 +207,36 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
   }
 }
 
-void PoolCore::LookAtTimes() {
+void PoolCore::LookAtTimes(std::vector<std::shared_ptr<Call>>* ended) {
   const uint64_t now = MonotonicNanos();
+  std::vector<std::shared_ptr<Worker>> abandoned;
   for (const std::shared_ptr<Worker>& worker : workers_) {
+    if (worker->offer != nullptr && !worker->is_ready && worker->offer->has_gone()) {
+      // It was never begun.
+      worker->is_leaving = true;
+      abandoned.push_back(worker);
+      continue;
+    }
     if (worker->is_gone || worker->order.empty()) continue;
+    const auto kill = [&] {
+      if (worker->killed_ns == 0) {
+        worker->killed_ns = now;
+        worker->process->Kill();
+      } else if (now - worker->killed_ns >= kAbandonedNs) {
+        abandoned.push_back(worker);
+      }
+    };
     const Sheet& sheet = worker->trays[worker->order.front()].sheet;
     if (sheet.call->is_over) {
       if (worker->unwanted_ns == 0) worker->unwanted_ns = now;
-      if (now - worker->unwanted_ns >= kUnwantedNs) worker->process->Kill();
+      if (now - worker->unwanted_ns >= kUnwantedNs) kill();
       continue;
     }
     worker->unwanted_ns = 0;
     if (options_.timeout_ms <= 0 || !worker->is_ready) continue;
     if (worker->asked_ns != 0) {
       // Whatever it does since.
-      if (now - worker->asked_ns >= kStackNs) worker->process->Kill();
+      if (now - worker->asked_ns >= kStackNs) kill();
       continue;
     }
     Watch(*worker, now);
@@ -196,6 +247,7 @@ void PoolCore::LookAtTimes() {
       worker->process->AskForStack();
     }
   }
+  for (const std::shared_ptr<Worker>& worker : abandoned) Bury(worker, ended);
 }
 
 void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
@@ -205,6 +257,11 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
   workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
   worker->process->Kill();
   const std::string ending = worker->process->Wait();
+  if (worker->process->was_withdrawn()) {
+    worker->is_leaving = true;
+    given_up_ns_[worker->offer->number()] = now;
+    if (!worker->is_ready) --started_;
+  }
   const std::string how = worker->asked_ns != 0 ? absl::StrCat("took longer than timeout_ms (",
                                                                options_.timeout_ms, ")")
                                                 : absl::StrCat("ended its process (", ending, ")");

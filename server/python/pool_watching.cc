@@ -33,6 +33,11 @@ bool PoolCore::IsAtWork(const Worker& worker) {
   return worker.is_ready && !worker.is_gone && !worker.order.empty();
 }
 
+int PoolCore::ProcessOf(const Worker& worker) {
+  const pid_t process = worker.process->pid();
+  return process > 0 ? process : worker.number;
+}
+
 uint64_t PoolCore::BusyNs(uint64_t now_ns) const {
   uint64_t busy = busy_ns_;
   for (const std::shared_ptr<Worker>& worker : workers_)
@@ -64,8 +69,14 @@ AwayWorkers PoolCore::Workers() {
     found.busy_ns = BusyNs(now);
     found.started = started_;
     found.deaths = deaths_;
+    found.user = function_.user;
+    if (function_.file == nullptr) {
+      found.offers = static_cast<int16_t>(TheOffers().Of(function_.user).size());
+      found.is_unoffered = unoffered_ns_ != 0 && workers_.empty();
+      if (found.is_unoffered) found.oldest_row_ns = now - unoffered_ns_;
+    }
     for (const std::shared_ptr<Worker>& worker : workers_) {
-      processes.push_back(worker->process->pid());
+      if (worker->process->pid() > 0) processes.push_back(worker->process->pid());
       if (!IsAtWork(*worker)) continue;
       Watch(*worker, now);
       if (worker->seen.row > 0)
@@ -88,7 +99,7 @@ std::vector<AwaySpan> PoolCore::SpansSince(uint64_t monotonic_ns) {
     found.push_back({.begin_ns = worker->idle_until_ns,
                      .end_ns = now,
                      .rows = worker->trays[worker->order.front()].sheet.rows,
-                     .process = worker->process->pid()});
+                     .process = ProcessOf(*worker)});
   }
   return found;
 }
@@ -103,7 +114,7 @@ void PoolCore::CountWork(Worker& worker, uint64_t rows) {
   spans_.push_back({.begin_ns = since,
                     .end_ns = now,
                     .rows = static_cast<uint32_t>(rows),
-                    .process = worker.process->pid()});
+                    .process = ProcessOf(worker)});
 }
 
 void PoolCore::ChooseWorkers() {

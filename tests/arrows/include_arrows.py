@@ -21,6 +21,7 @@ ALLOWED = {
     "io/record": {"base", "io/file", "io/inflate"},
     "io/element": {"base", "io/file", "io/record"},
     "io/array": {"base"},
+    "io/arrow": {"base", "io/file"},
     "io/http": {"base"},
     "io/credentials": {"base", "io/http"},
     "io/remote": {"base", "io/file", "io/http", "io/credentials"},
@@ -45,7 +46,7 @@ ALLOWED = {
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},
     "server/engine/read": {
-        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array",
+        "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array", "io/arrow",
         "server/codec", "server/engine/tasks",
     },
     "server/engine/spec": {
@@ -83,7 +84,7 @@ ALLOWED = {
         "server/engine/order", "server/engine/plan",
     },
     "server/engine/run": {
-        "base", "server/engine/tasks", "server/engine/read",
+        "base", "io/record", "server/engine/tasks", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/share", "server/engine/compute", "server/engine/section",
         "server/engine/plan", "server/engine/stage", "server/engine/keep",
@@ -97,7 +98,7 @@ ALLOWED = {
     "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/functions/text": {"server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
-        "base", "io/record", "server/codec", "server/expr", "server/engine/read",
+        "base", "io/record", "io/arrow", "server/codec", "server/expr", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep", "server/python",
@@ -106,7 +107,7 @@ ALLOWED = {
     "server/service/socket": {"proto", "base", "ring"},
     "server/service/state": {
         "proto", "base", "io/file", "ring", "server/codec", "server/engine/tasks",
-        "server/engine/spec", "server/engine/plan",
+        "server/engine/spec", "server/engine/tensor", "server/engine/plan",
     },
     "server/service/watch": {
         "proto", "base", "ring", "server/codec", "server/engine/tensor",
@@ -123,8 +124,9 @@ ALLOWED = {
         "server/service/state", "server/service/watch", "server/service/stream",
     },
     "server/service/attach": {
-        "proto", "base", "ring", "server/codec", "server/engine/run", "server/service/socket",
-        "server/service/state", "server/service/stream", "server/service/pipeline",
+        "proto", "base", "ring", "server/codec", "server/engine/run", "server/python",
+        "server/service/socket", "server/service/state", "server/service/stream",
+        "server/service/pipeline",
     },
     "server/service/tune": {
         "proto", "base", "ring", "server/service/socket", "server/service/watch",

@@ -21,7 +21,9 @@ ALLOWED = {
     "_running": {"ground", "_spec"},
     # tf's names on traced values.
     "names": {"ground", "_spec", "_tracing", "_numpy", "_running"},
-    "_dataset": {"ground", "_spec", "_tracing", "_running", "names"},
+    # Parquet files by pyarrow, also in worker processes.
+    "_parquet": {"ground"},
+    "_dataset": {"ground", "_spec", "_tracing", "_running", "names", "_parquet"},
     "penstock": {"ground", "_tracing", "_numpy", "_running", "names", "_dataset"},
     # The samples of a torch Dataset, fetched by worker processes.
     "_loading": {"ground", "_spec", "_running", "penstock"},

@@ -26,8 +26,8 @@ class Desk:
     def __init__(self, function, inputs, outputs, given="null", wanted="null", seeds=True, key=7):
         self.inputs, self.outputs = inputs, outputs
         file = _python.FunctionFile(function)
-        head = os.pread(file._fd, 24, 0)
-        header = json.loads(os.pread(file._fd, struct.unpack("=Q", head[16:])[0], 24))
+        head = os.pread(file.file, 24, 0)
+        header = json.loads(os.pread(file.file, struct.unpack("=Q", head[16:])[0], 24))
         described = [[{"name": name, "dtype": dtype, "shape": list(shape)} for name, dtype, shape in of] for of in (inputs, outputs)]
         configuration = json.dumps({
             "name": "f", "inputs": described[0], "outputs": described[1], "input_structure": given, "output_structure": wanted,
@@ -41,7 +41,7 @@ class Desk:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.stack = os.memfd_create("stack")
-        beyond = [os.dup2(fd, 40 + i, True) for i, fd in enumerate((file._fd, *self.files, theirs.fileno(), self.stack))]
+        beyond = [os.dup2(fd, 40 + i, True) for i, fd in enumerate((file.file, *self.files, theirs.fileno(), self.stack))]
         actions = [(os.POSIX_SPAWN_DUP2, fd, 3 + i) for i, fd in enumerate(beyond)]
         environment = dict(variable.split("=", 1) for variable in header["environment"])
         arguments = [header["program"], *header["flags"], "-c", BOOTSTRAP, header["script"], str(len(configuration)), str(os.getpid())]

@@ -1,7 +1,11 @@
 """Several hosts that make one stream: what launchers say of them, how they find out that one differs, and loaders of them beside one for all rows."""
 
 import itertools
+import json
 import random
+import sys
+import types
+import warnings
 
 import numpy as np
 import pytest
@@ -146,6 +150,105 @@ def test_the_number_of_hosts_changes_while_they_live():
         part.close()
 
 
+def by_resume(dataset, changes, count):
+    """The rows of all hosts, which each change makes anew from the state of any of them."""
+    joined, state = [], None
+    dice = random.Random(11)
+    for first, end, hosts in zip([0, *(step for step, _ in changes)], [*(step for step, _ in changes), count], [8, *(hosts for _, hosts in changes)]):
+        rows, states = [], []
+        for host in range(hosts):
+            part = loader(dataset, (hosts, host))
+            if state is not None:
+                part.load_state_dict(state)
+            rows.append([batch["n"].tolist() for batch in itertools.islice(part, end - first)])
+            states.append(part.state_dict())
+            part.close()
+        assert len({one["cursor"] for one in states}) == 1
+        state = dice.choice(states)
+        assert len(state["cursor"]) <= 150
+        joined += [sum(of_hosts, []) for of_hosts in zip(*rows)]
+    return joined
+
+
+@pytest.mark.parametrize("fewest", [1, None])
+def test_ten_changes_by_reworld_and_by_resume_give_one_stream(fewest):
+    dataset = numbers(rows=12, count=2400)
+    whole = [batch["n"].tolist() for batch in EpochLoader(dataset, np.array, {})]
+    dice = random.Random(10)
+    changes = [(18 * number + dice.randint(0, 5), dice.randint(1, 8)) for number in range(1, 11)]
+    assert by_resume(dataset, changes, len(whole)) == whole
+
+    # Host 0 stays in all worlds; whoever else is needed comes with the state of the step before.
+    parts = [loader(dataset, (8, host), fewest_hosts=fewest) for host in range(8)]
+    running = [iter(part) for part in parts]
+    found, state, coming, pipelines = [], None, list(changes), set()
+    for step in range(len(whole)):
+        if coming and step == coming[0][0]:
+            _, hosts = coming.pop(0)
+            for part in parts[hosts:]:
+                part.close()
+            parts, running = parts[:hosts], running[:hosts]
+            for host in range(len(parts), hosts):
+                part = loader(dataset, (hosts, host), fewest_hosts=1 if fewest else None)
+                part.load_state_dict(state)
+                parts.append(part)
+                running.append(iter(part))
+        found.append(sum((next(one)["n"].tolist() for one in running), []))
+        state = parts[0].state_dict()
+        pipelines.add(parts[0]._loader.pipeline)
+        if coming:
+            at_step, hosts = coming[0]
+            for host, part in enumerate(parts[:hosts]):
+                if part._reworld is None:
+                    part.reworld(hosts, host, at_step=at_step)
+    assert found == whole
+    # The daemon changes a pipeline that has room; one that has none is made anew.
+    assert (len(pipelines) == 1) == (fewest == 1)
+    for part in parts:
+        part.close()
+
+
+def test_a_pipeline_that_others_read_too_is_divided_anew_where_it_has_room():
+    whole = [batch["n"].tolist() for batch in EpochLoader(numbers(rows=12, count=600), np.array, {"share": "world_again_alone"})]
+    parts = [loader(numbers(rows=12, count=600), (3, 1), share="world_again", rank=rank, world_size=2, fewest_hosts=2) for rank in range(2)]
+    running = [iter(part) for part in parts]
+    found = []
+    for step in range(50):
+        found.append([next(one)["n"].tolist() for one in running])
+        if step == 3:
+            # Each process of the host asks for it.
+            for part in parts:
+                part.reworld(2, 0, at_step=30)
+            with pytest.raises(penstock.FailedPreconditionError, match="step 30 already, which is still to come"):
+                parts[0].reworld(2, 0, at_step=31)
+            with pytest.raises(penstock.FailedPreconditionError, match="a slot of its ring has room for 6"):
+                parts[0].reworld(1, 0, at_step=30)
+    assert [sum(rows, []) for rows in found] == [batch[4:8] if step < 30 else batch[:6] for step, batch in enumerate(whole)]
+    assert parts[1].world == (2, 0, 0, 1)
+    for part in parts:
+        part.close()
+    with pytest.raises(penstock.InvalidArgumentError, match="fewest_hosts: expected 1 to 3, found 4"):
+        loader(numbers(), (3, 1), fewest_hosts=4)
+    with pytest.raises(penstock.InvalidArgumentError, match="fewest_hosts: expected 1 to the number of hosts"):
+        EpochLoader(numbers(), np.array, {"fewest_hosts": 1})
+
+
+@pytest.mark.parametrize("hosts", [2, 3, 5, 8])
+def test_functions_of_whole_batches_see_the_batch_of_all_hosts(hosts):
+    def of_python(batch):
+        return {"n": batch["n"][::-1].copy(), "sum": np.int64(batch["n"].sum())}
+
+    traced = numbers(rows=12, count=100).map(lambda batch: {"n": batch["n"] - np.sum(batch["n"]), "sum": np.sum(batch["n"])})
+    called = numbers(rows=12, count=100).map(of_python, python=True)
+    for dataset in (traced, called, numbers(rows=12, count=100).shuffle(3, seed=4)):
+        whole = list(EpochLoader(dataset, np.array, {}))
+        parts = [list(loader(dataset, (hosts, host))) for host in range(hosts)]
+        for batch, *of_hosts in itertools.zip_longest(whole, *parts):
+            np.testing.assert_array_equal(np.concatenate([part["n"] for part in of_hosts]), batch["n"])
+            if "sum" in batch:
+                assert {int(part["sum"]) for part in of_hosts} == {int(batch["sum"])}
+
+
 def test_a_change_of_the_number_of_hosts_names_its_step():
     part = loader(numbers(), (2, 0))
     part.reworld(3, 1)  # between two loops it holds from the next one on
@@ -274,3 +377,51 @@ def test_the_guard_is_asked_behind_the_first_batch_and_when_it_is_called():
     assert [one["step"] for one in asked] == [1, 2, 2]
     with pytest.raises(penstock.InvalidArgumentError, match="guard: expected"):
         next(iter(EpochLoader(numbers(), np.array, {"world": (2, 0), "guard": "none"})))
+
+
+def test_the_guard_is_asked_in_each_loop_and_behind_a_change_of_hosts():
+    asked = []
+
+    def gather(mine):
+        asked.append((mine["hosts"], mine["step"]))
+        return [dict(mine, host=host) for host in range(mine["hosts"])]
+
+    part = EpochLoader(numbers(count=240), np.array, {"world": (2, 0), "guard": gather})
+    for _ in range(2):
+        for step, _ in enumerate(part):
+            if step == 2:
+                part.reworld(3, 0, at_step=15)
+    assert asked == [(2, 1), (3, 16), (3, 1), (3, 16)]
+
+
+def test_hosts_that_nobody_compares_are_told_once(monkeypatch):
+    monkeypatch.setattr(_guard, "_has_warned", False)
+    part = EpochLoader(numbers(), np.array, {"world": (2, 0)})
+    with pytest.warns(RuntimeWarning, match="nothing compares what the 2 hosts of this world make"):
+        next(iter(part))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        next(iter(EpochLoader(numbers(), np.array, {"world": (3, 0)})))
+        monkeypatch.setattr(_guard, "_has_warned", False)
+        next(iter(EpochLoader(numbers(), np.array, {"world": (2, 0), "guard": None})))
+        next(iter(EpochLoader(numbers(), np.array, {"world": (1, 0)})))
+
+
+def test_jax_gathers_what_is_longer_than_that_of_others(monkeypatch):
+    mine = told(numbers(), (2, 0))[0]
+    others = dict(mine, host=1, position=list(range(3000)))
+
+    def allgather(rows):
+        # The other process pads to the same size; it tells a longer one at first.
+        text = json.dumps(dict(others, fingerprint={str(number): value.hex() if isinstance(value, bytes) else value for number, value in others["fingerprint"].items()})).encode()
+        if rows.dtype == np.int32:
+            return np.stack([rows, np.asarray([len(text)], np.int32)])
+        assert len(rows) >= len(text)
+        return np.stack([rows, np.frombuffer(text.ljust(len(rows), b"\0"), np.uint8)])
+
+    utilities = types.SimpleNamespace(process_allgather=allgather)
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
+    monkeypatch.setitem(sys.modules, "jax.experimental", types.SimpleNamespace(multihost_utils=utilities))
+    gathered = _guard._gather_by_jax(mine)
+    assert [one["host"] for one in gathered] == [0, 1]
+    assert gathered[1]["position"] == list(range(3000))

@@ -154,6 +154,13 @@ TEST_CASE("Missing and null values take the default, or are an error") {
       "feature \"v\" (v[1]): expected float64 (there is no default_value), found null (byte 10 of "
       "the document)");
 
+  const std::string many =
+      "name: 'm' path: 'm[]' dtype: 'string' shape: -1 shape: 67108864 default_value { strings: "
+      "'a dozen bytes' }";
+  CHECK(Decoded(many, R"({"m": [null]})") ==
+        "feature \"m\" (m[0]): values larger than limit, with its default in the place of null and "
+        "of what is missing: 1073741824 bytes");
+
   const std::string list = "name: 'l' dtype: 'int64' shape: -1";
   CHECK(Decoded(list, "{}") == "feature \"l\" (l): missing, and allow_missing is not set");
   CHECK(Decoded(list + " allow_missing: true", "{}") == "ok:");

@@ -2,7 +2,7 @@
 
 A PodMonitor is no kind of Kubernetes itself but of the Prometheus operator: it is read into the classes that PyPI's
 cloudcoil.models.prometheus-operator generates from the operator's definition. tests/installed/test_container.py compares its labels with
-the DaemonSet's.
+the DaemonSet's. A JobSet is of its own operator, too: the Jobs that it makes are compared with Kubernetes' schema of a Job.
 """
 
 import pathlib
@@ -11,9 +11,10 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
 _FOLDER = pathlib.Path(__file__).parents[2] / "docker" / "kubernetes"
-_OF_KUBERNETES = sorted(path.name for path in _FOLDER.glob("*.yaml") if path.name != "podmonitor.yaml")
+_OF_KUBERNETES = sorted(path.name for path in _FOLDER.glob("*.yaml") if path.name not in ("podmonitor.yaml", "training-jobset.yaml"))
 
 pytestmark = pytest.mark.skipif(not shutil.which("kubernetes-validate"),
                                 reason="kubernetes-validate is not installed; ./dev test service installs it")
@@ -29,6 +30,46 @@ def _validate(path, *options):
 def test_files_keep_to_the_schema(name, options):
     code, text = _validate(_FOLDER / name, *options)
     assert code == 0 and re.search(r"passed for resource", text), text
+
+
+def _jobs(text):
+    """The Jobs that a JobSet makes, a file's text each."""
+    jobset = yaml.safe_load(text)
+    assert (jobset["apiVersion"], jobset["kind"]) == ("jobset.x-k8s.io/v1alpha2", "JobSet")
+    # Those of its fields that it has.
+    assert set(jobset["spec"]) <= {"network", "failurePolicy", "replicatedJobs"}
+    for job in jobset["spec"]["replicatedJobs"]:
+        assert set(job) == {"name", "replicas", "template"}
+        yield yaml.safe_dump({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]})
+
+
+@pytest.mark.parametrize("options", [(), ("--kubernetes-version", "1.25")], ids=["newest", "oldest"])
+@pytest.mark.parametrize("before, after", [("", ""), ("completionMode:", "completionsMode:"), ("mountPath:", "mountPat:")])
+def test_the_jobs_of_a_jobset_keep_to_the_schema(options, before, after, tmp_path):
+    jobs = list(_jobs((_FOLDER / "training-jobset.yaml").read_text()))
+    assert len(jobs) == 1
+    assert before in jobs[0]
+    path = tmp_path / "job.yaml"
+    path.write_text(jobs[0].replace(before, after) if before else jobs[0])
+    code, said = _validate(path, *options)
+    assert (code == 0) == (before == ""), said
+
+
+def test_the_number_of_hosts_is_that_of_the_pods():
+    """What Kubernetes does not say to a pod stands twice in its file."""
+    job = yaml.safe_load((_FOLDER / "training-job.yaml").read_text())["spec"]
+    jobset = yaml.safe_load((_FOLDER / "training-jobset.yaml").read_text())["spec"]["replicatedJobs"][0]
+    for spec in (job, jobset["template"]["spec"]):
+        (trainer,) = spec["template"]["spec"]["containers"]
+        hosts = {int(one["value"]) for one in trainer["env"] if one["name"] == "PENSTOCK_HOSTS"}
+        assert hosts == {spec["completions"]} == {spec["parallelism"]}
+        assert spec["completionMode"] == "Indexed"
+    assert jobset["replicas"] == 1
+    # The Service that its pods' names are of.
+    service = yaml.safe_load((_FOLDER / "training-service.yaml").read_text())
+    assert job["template"]["spec"]["subdomain"] == service["metadata"]["name"]
+    assert service["spec"]["clusterIP"] == "None"
+    assert service["spec"]["selector"] == {"job-name": yaml.safe_load((_FOLDER / "training-job.yaml").read_text())["metadata"]["name"]}
 
 
 @pytest.mark.parametrize("before, after", [("readOnlyRootFilesystem: true", "readOnlyRootFilesystem: often"),

@@ -1,4 +1,4 @@
-"""The README, the tutorials and the how-to pages: every example runs as it stands. Those that need torch, Keras or JAX: tests/frameworks/test_pages_of_frameworks.py."""
+"""The README, the tutorials and the how-to pages: every example runs as it stands. Those that need torch, Keras, JAX or pyarrow: tests/frameworks/test_pages_of_frameworks.py."""
 
 import re
 
@@ -8,7 +8,9 @@ import pytest
 ROOT = pages.ROOT
 # One shows what `top` says of a busy machine, the other is of C++.
 WITHOUT_EXAMPLES = {"docs/howto/bottleneck.md", "docs/howto/cpp.md"}
-FRAMEWORKS = {"docs/tutorials/torch.md", "docs/tutorials/keras.md", "docs/tutorials/jax.md"}
+FRAMEWORKS = {
+    "docs/tutorials/torch.md", "docs/tutorials/keras.md", "docs/tutorials/jax.md", "docs/howto/arrow.md", "docs/howto/parquet.md"
+}  # fmt: skip
 PAGES = sorted(str(path.relative_to(ROOT)) for folder in ("tutorials", "howto") for path in (ROOT / "docs" / folder).glob("*.md"))
 # Commands that no test here runs: they build the project, or run all tests. `./dev test docs` runs the demo.
 COMMANDS = {

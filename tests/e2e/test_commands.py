@@ -22,7 +22,7 @@ def test_the_life_of_a_pipeline(remote, counter):
     assert re.search(r"^n +int64 +\(\?,\)$", created.out, re.M), created
     assert re.search(r"^x +float32 +\(\?,\)$", created.out, re.M), created
     listed = remote("list")
-    assert re.search(r"^counter +running +8 ", listed.out, re.M), listed
+    assert re.search(r"^counter +running +\d+\S* +\d+ +8 ", listed.out, re.M), listed
     got = remote("get", "counter")
     assert re.search(r"seed: \d+", got.out), got
     stats = remote("stats", "counter", "--interval", "0")

@@ -6,7 +6,8 @@
 
 framework_packages=(
   numpy pytest cloudpickle ml_dtypes torch torchdata jax tensorflow-cpu
-  transformers accelerate lightning keras albumentations torchvision datasets grain
+  transformers accelerate lightning keras albumentations torchvision datasets grain libarchive-c
+  pyarrow h5py zarr lmdb fastavro fsspec array_record
 )
 
 # torch, JAX, TensorFlow and the trainers themselves, in an environment of their own.

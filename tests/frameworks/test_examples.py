@@ -1,6 +1,7 @@
 """The examples learn: each trains its model on chess positions of well-known games, beside a daemon of its own."""
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -64,6 +65,25 @@ def test_jax(chess):
 @needs("keras")
 def test_keras(chess):
     learns(sys.executable, ROOT / "examples/train_keras.py", "--socket", chess, "--steps", 100)
+
+
+@pytest.fixture
+def chats(tmp_path):
+    """JSON lines of sums, as pages and as prompts with answers, and the tokenizer for them."""
+    rows = [{"prompt": f"What is {a} and {b}?", "answer": f" It is {a + b}."} for a in range(40) for b in range(40)]
+    (tmp_path / "chats.jsonl").write_text("".join(json.dumps({**row, "text": row["prompt"] + row["answer"]}) + "\n" for row in rows))
+    return ["--data", tmp_path / "chats.jsonl", "--tokenizer", ROOT / "tests/golden/tokenizers/gpt2.json", "--vocabulary", 1024]
+
+
+@needs("torch")
+def test_pretraining_on_packed_pages(chats):
+    assert "60 steps of 1024 tokens" in learns(sys.executable, ROOT / "examples/pretrain_text.py", *chats, "--steps", 60, "--length", 128)
+
+
+@needs("torch")
+@needs("transformers")
+def test_fine_tuning_on_answers(chats):
+    assert "60 steps, " in learns(sys.executable, ROOT / "examples/finetune_answers.py", *chats, "--steps", 60)
 
 
 def test_cpp(chess, tmp_path):

@@ -1,4 +1,4 @@
-"""The pages that need a framework: their examples run as they stand, with torch, Keras and JAX themselves."""
+"""The pages that need a framework: their examples run as they stand, with torch, Keras, JAX and pyarrow themselves."""
 
 import importlib.util
 import pathlib
@@ -19,6 +19,18 @@ def test_a_tutorial(framework, page, tmp_path):
     if not _has(framework):
         pytest.skip(f"needs {framework}")
     assert pages.run(f"docs/tutorials/{page}.md", tmp_path) >= 3
+
+
+def test_the_page_of_arrow(tmp_path):
+    if not _has("pyarrow", "datasets"):
+        pytest.skip("needs pyarrow and datasets")
+    assert pages.run("docs/howto/arrow.md", tmp_path) == 5
+
+
+def test_parquet(tmp_path):
+    if not _has("pyarrow"):
+        pytest.skip("needs pyarrow")
+    assert pages.run("docs/howto/parquet.md", tmp_path) == 7
 
 
 def test_the_readme(tmp_path):

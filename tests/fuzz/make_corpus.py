@@ -23,6 +23,12 @@ from tfrecord_files import crc32c, example, framed  # noqa: E402
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 
 
+def arrow():
+    """Small ones of pyarrow's."""
+    for name in ("dictionaries_delta", "dictionaries_zstd", "feather", "lists_nulls", "no_rows", "nulls", "numbers_lz4", "structs_nulls", "texts_zstd"):
+        yield name, (_TREE / "tests" / "golden" / "arrow" / f"{name}.arrow").read_bytes()
+
+
 def attach():
     """As attach_fuzz.cc reads them: bytes as they are behind 0; behind 1 a place of a right request, two bytes, and what stands there."""
 
@@ -203,7 +209,7 @@ def tar():
 
 
 def main():
-    for name, seeds in {"attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
+    for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
                         "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name

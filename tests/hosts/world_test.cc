@@ -111,15 +111,39 @@ constexpr const char* kFurther[] = {
     "{} | batch { batch_size: 10 }",
 };
 
+// Whose steps are whole batches: made by a function of them, or shuffled, kept or repeated.
+constexpr const char* kWholeBatches[] = {
+    "$RANGE | batch { batch_size: 10 } | map { out: 'm = value - mean(float32(value))' out: 'mean "
+    "= mean(float32(value))' } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 9 drop_remainder: true } | map { out: 'm = value - "
+    "mean(float32(value))' out: 'three = zeros([3]) + sum(value)' } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 9 remainder: PAD } | shuffle { buffer_size: 4 seed: 1 } | map { "
+    "out: 's = as_string(value - sum(value))' } | repeat { count: 2 }",
+    "$RANGE | batch { batch_size: 9 remainder: WRAP } | shuffle { buffer_size: 4 seed: 1 } | "
+    "repeat { count: 3 } | take { count: 25 }",
+    "$SHARDS | $PARSE | batch { batch_size: 16 } | shuffle { buffer_size: 3 seed: 2 }",
+    "$LISTS | padded_batch { batch_size: 13 } | shuffle { buffer_size: 3 seed: 1 } | repeat { "
+    "count: 2 }",
+    "$LISTS | padded_batch { batch_size: 13 } | map { out: 'i = ints + sum(ints)' out: 'w = words' "
+    "} | repeat { count: 2 }",
+    "$LISTS | ragged_batch { batch_size: 11 } | shuffle { buffer_size: 3 seed: 1 } | repeat { "
+    "count: 2 }",
+    "$LISTS | map { out: 'a = ints' } | sparse_batch { batch_size: 11 row_shape: -1 } | shuffle { "
+    "buffer_size: 3 seed: 1 }",
+    "$LISTS | map { out: 'w = words' } | sparse_batch { batch_size: 11 row_shape: -1 } | shuffle { "
+    "buffer_size: 3 seed: 1 }",
+};
+
 std::vector<std::string> AllPipelines() {
   std::vector<std::string> all(std::begin(kContractPipelines), std::end(kContractPipelines));
   all.insert(all.end(), std::begin(kFurther), std::end(kFurther));
+  all.insert(all.end(), std::begin(kWholeBatches), std::end(kWholeBatches));
   return all;
 }
 
 TEST_CASE("the rows of any number of hosts are the batches of one, and their cursors too") {
   WorldFiles files;
-  int divided = 0;
+  int divided = 0, whole_batches = 0;
   for (const std::string& text : AllPipelines()) {
     INFO(text);
     const std::string spec = files.Spec(text);
@@ -128,17 +152,50 @@ TEST_CASE("the rows of any number of hosts are the batches of one, and their cur
     const bool is_batch = !plan->tensors().empty() && plan->tensors()[0].batched;
     for (const uint32_t hosts : {1, 2, 3, 5, 8}) {
       INFO(hosts << " hosts");
-      if (hosts > 1 && (!is_batch || plan->batch_rows() < hosts)) {
-        const absl::Status refused = PlanFor(spec, {hosts, 0}).status();
+      const absl::Status refused = PlanFor(spec, {hosts, 0}).status();
+      if (is_batch) CHECK(refused.ok() == (plan->batch_rows() >= hosts));
+      if (!refused.ok()) {
         CHECK(refused.code() == absl::StatusCode::kInvalidArgument);
         CHECK(absl::StrContains(refused.message(), "world: "));
         continue;
       }
       divided += hosts > 1;
+      whole_batches += hosts > 1 && !is_batch;
       CHECK(Difference(spec, RunHosts(spec, hosts), whole, 0, kMostSteps) == "");
     }
   }
   CHECK(divided > 300);
+  CHECK(whole_batches > 60);
+}
+
+TEST_CASE(
+    "of a whole batch features without its rows come whole, and those of a short last one are "
+    "divided anew") {
+  const std::string spec = Stages(
+      "range { stop: 15 } | batch { batch_size: 8 } | map { out: 'm = value - sum(value)' out: "
+      "'sum = sum(value)' out: 'pair = [sum(value), 7]' }");
+  for (const uint32_t host : {0, 1, 2, 3, 4}) {
+    INFO("host " << host);
+    const SharedPlan plan = MustPlan(spec, {5, host});
+    CHECK(plan->element()[0].type.shape == Shape{kUnknownSize});
+    CHECK(plan->element()[1].type.shape.empty());
+    CHECK(plan->element()[2].type.shape == Shape{2});
+    const RunResult result = RunPlan(plan);
+    REQUIRE(result.batches.size() == 2);
+    for (size_t step : {0, 1}) {
+      const auto rows = static_cast<int64_t>(World{5, host}.RowsOf(step == 0 ? 8 : 7).count);
+      CHECK(Numbers(result.batches[step].parts[0].back())[0] == rows);
+      CHECK(Numbers(result.batches[step].parts[1][0])[0] == (step == 0 ? 28 : 77));
+      CHECK(Numbers(result.batches[step].parts[2][0]) ==
+            std::vector<int64_t>{step == 0 ? 28 : 77, 7});
+    }
+  }
+  const std::string scalars =
+      Stages("range { stop: 15 } | batch { batch_size: 8 } | map { out: 'sum = sum(value)' }");
+  CHECK(absl::StrContains(PlanFor(scalars, {2, 0}).status().message(),
+                          "a function has left none of a batch's rows"));
+  CHECK(absl::StrContains(PlanFor(spec, {9, 0}).status().message(),
+                          "9 hosts divide batches of 8 rows"));
 }
 
 TEST_CASE("a cursor of any host goes on in a world of any other size") {
@@ -148,10 +205,11 @@ TEST_CASE("a cursor of any host goes on in a world of any other size") {
     INFO(text);
     const std::string spec = files.Spec(text);
     const SharedPlan plan = MustPlan(spec);
-    if (plan->tensors().empty() || !plan->tensors()[0].batched || plan->batch_rows() < 3) continue;
+    if (!PlanFor(spec, {3, 0}).ok()) continue;
     const RunResult whole = RunPlan(plan, {.workers = 2, .max_steps = kMostSteps});
     if (whole.batches.size() < 2) continue;
-    const uint32_t most = std::min<uint32_t>(plan->batch_rows(), 8);
+    uint32_t most = 8;
+    while (!PlanFor(spec, {most, 0}).ok()) --most;
     const auto hosts = static_cast<uint32_t>(2 + dice() % (most - 1));
     const auto others = static_cast<uint32_t>(1 + dice() % most);
     const size_t step = dice() % (whole.batches.size() - 1);
@@ -308,7 +366,23 @@ TEST_CASE("an explanation says what the hosts of a world compute and read of eac
                           "7 of its files have no index"));
   CHECK(absl::StrContains(explained("$RANGE | filter { predicate: 'value > 3' } | batch { "
                                     "batch_size: 9 }"),
-                          "values decide the order"));
+                          "values decide the order: each host computes all elements up to filter"));
+  CHECK(absl::StrContains(
+      explained("$LISTS | bucket_by_sequence_length { element_length: 'shape(ints)[0]' "
+                "bucket_boundary: 3 bucket_batch_size: 9 bucket_batch_size: 9 }"),
+      "values decide the order: each host computes all elements up to bucket_by_sequence_length"));
+  CHECK(absl::StrContains(
+      explained("$RANGE | group_by_window { key: 'value % 3' window_size: 9 (| batch { batch_size: "
+                "9 } |) }"),
+      "values decide the order: each host computes all elements up to group_by_window"));
+  CHECK(absl::StrContains(
+      explained("$RANGE | map { out: 'v = value' } | cache {} | batch { batch_size: 9 }"),
+      "stages take or keep whole elements: each host computes all of them up to cache"));
+  CHECK(absl::StrContains(
+      explained("$RANGE | batch { batch_size: 9 } | map { out: 'm = value - "
+                "sum(value)' out: 'sum = sum(value)' }"),
+      "each host computes all of it, and keeps its own rows; features whose first "
+      "axis are not the batch's rows come whole to every host: sum"));
   CHECK(!absl::StrContains(explained("$SHARDS | batch { batch_size: 16 }"), "note: world"));
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "tests/support/arrays.h"
 #include "tests/support/compressed.h"
+#include "tests/support/golden.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 #include "tests/support/stages.h"
@@ -101,6 +102,13 @@ class ContractFiles {
       tar[5 * kTarBlockBytes + 3] ^= 1;
       WriteFile(folder / absl::StrCat("damaged-", file, ".tar"), tar);
     }
+    // Of several batches, and a stream that was cut within its last one.
+    for (const char* name : {"numbers", "lists_nulls", "structs_nulls", "texts_zstd"}) {
+      WriteFile(folder / absl::StrCat(name, ".arrow"),
+                testing::ReadGolden(absl::StrCat("arrow/", name, ".arrow")));
+    }
+    const std::string stream = testing::ReadGolden("arrow/numbers_stream.arrow");
+    WriteFile(folder / "cut.arrows", stream.substr(0, stream.size() - 200));
     std::string numbers = NpyHeaderText("<i8", "(300, 2)");
     for (int64_t i = 0; i < 600; ++i) numbers.append(reinterpret_cast<const char*>(&i), sizeof(i));
     WriteFile(folder / "numbers.npy", numbers);
@@ -118,62 +126,69 @@ class ContractFiles {
       absl::StrAppend(&slices, " string_value: '", std::string(i % 7, 'y'), i, "'");
     slices += " } }";
     const std::string stages = absl::StrReplaceAll(
-        text, {
-                  {"$RANGE", "range { stop: 101 }"},
-                  {"$SHARDS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' }"},
-                  {"$TURNS",
-                   "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
-                  {"$BIG", "tfrecord { files: 'FOLDER/big.tfrecord' }"},
-                  {"$WIDE",
-                   "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
-                  {"$HURT",
-                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: "
-                   "SKIP_RECORD } }"},
-                  {"$CUT_SHORT",
-                   "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
-                  {"$MIXED", "tfrecord { files: 'FOLDER/mixed.tfrecord' }"},
-                  {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
-                  {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
-                  {"$GZIP",
-                   "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
-                   "cycle_length: 2 }"},
-                  {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
-                  {"$LISTS",
-                   "tfrecord { files: 'FOLDER/lists-*.tfrecord' cycle_length: 2 } | parse_example "
-                   "{ feature { key: 'n' int64 {} } feature { key: 'ints' int64 { "
-                   "variable_length: true } } feature { key: 'floats' float { variable_length: "
-                   "true } } feature { key: 'words' bytes { variable_length: true } } }"},
-                  {"$SEQUENCES", "tfrecord { files: 'FOLDER/sequences.tfrecord' }"},
-                  {"$STEPS",
-                   "parse_sequence_example { context { key: 'n' int64 {} } sequence { key: 'steps' "
-                   "sequence { dtype: 'string' } } }"},
-                  {"$DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl' }"},
-                  {"$GZIP_DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl.gz' }"},
-                  {"$HURT_DOCUMENTS",
-                   "json_lines { files: 'FOLDER/hurt.jsonl' files: 'FOLDER/documents.jsonl' "
-                   "cycle_length: 2 damage { on_damage: SKIP_RECORD } }"},
-                  {"$CUT_DOCUMENTS",
-                   "json_lines { files: 'FOLDER/*.jsonl' damage { on_damage: SKIP_SHARD } }"},
-                  {"$DECODE",
-                   "decode_json { feature { name: 'n' dtype: 'int64' } feature { name: 's' dtype: "
-                   "'string' } feature { name: 'l' dtype: 'int64' shape: -1 } feature { name: "
-                   "'user.id' dtype: 'float32' default_value { floats: 0.5 } } }"},
-                  {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
-                  {"$PIECES",
-                   "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
-                   "4 footer_bytes: 5 }"},
-                  {"$TAR_FEATURES",
-                   "feature { name: 'image' extension: 'png' extension: 'jpg' } feature { "
-                   "extension: 'cls' default_value: '-' } feature { extension: '__key__' }"},
-                  {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
-                  {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
-                  {"$SLICES", slices},
-                  {"$NPY",
-                   "from_tensor_slices { tensor { name: 'x' npy: 'FOLDER/numbers.npy' } tensor { "
-                   "name: 's' npy: 'FOLDER/texts.npy' } }"},
-                  {"$PARSE",
-                   "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
-              });
+        text,
+        {
+            {"$RANGE", "range { stop: 101 }"},
+            {"$SHARDS", "tfrecord { files: 'FOLDER/shard-*.tfrecord' }"},
+            {"$TURNS",
+             "tfrecord { files: 'FOLDER/shard-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+            {"$BIG", "tfrecord { files: 'FOLDER/big.tfrecord' }"},
+            {"$WIDE",
+             "tfrecord { files: 'FOLDER/wide-*.tfrecord' cycle_length: 3 block_length: 2 }"},
+            {"$HURT",
+             "tfrecord { files: 'FOLDER/hurt-*.tfrecord' cycle_length: 2 damage { on_damage: "
+             "SKIP_RECORD } }"},
+            {"$CUT_SHORT",
+             "tfrecord { files: 'FOLDER/hurt-*.tfrecord' damage { on_damage: SKIP_SHARD } }"},
+            {"$MIXED", "tfrecord { files: 'FOLDER/mixed.tfrecord' }"},
+            {"$LATE", "tfrecord { files: 'FOLDER/late.tfrecord' }"},
+            {"$GZIP_LINES", "text_line { files: 'FOLDER/lines.txt.gz' compression: 'GZIP' }"},
+            {"$GZIP",
+             "tfrecord { files: 'FOLDER/shard-*.tfrecord.gz' compression: 'GZIP' "
+             "cycle_length: 2 }"},
+            {"$ZLIB", "tfrecord { files: 'FOLDER/big.tfrecord.zlib' compression: 'ZLIB' }"},
+            {"$LISTS",
+             "tfrecord { files: 'FOLDER/lists-*.tfrecord' cycle_length: 2 } | parse_example "
+             "{ feature { key: 'n' int64 {} } feature { key: 'ints' int64 { "
+             "variable_length: true } } feature { key: 'floats' float { variable_length: "
+             "true } } feature { key: 'words' bytes { variable_length: true } } }"},
+            {"$SEQUENCES", "tfrecord { files: 'FOLDER/sequences.tfrecord' }"},
+            {"$STEPS",
+             "parse_sequence_example { context { key: 'n' int64 {} } sequence { key: 'steps' "
+             "sequence { dtype: 'string' } } }"},
+            {"$DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl' }"},
+            {"$GZIP_DOCUMENTS", "json_lines { files: 'FOLDER/documents.jsonl.gz' }"},
+            {"$HURT_DOCUMENTS",
+             "json_lines { files: 'FOLDER/hurt.jsonl' files: 'FOLDER/documents.jsonl' "
+             "cycle_length: 2 damage { on_damage: SKIP_RECORD } }"},
+            {"$CUT_DOCUMENTS",
+             "json_lines { files: 'FOLDER/*.jsonl' damage { on_damage: SKIP_SHARD } }"},
+            {"$DECODE",
+             "decode_json { feature { name: 'n' dtype: 'int64' } feature { name: 's' dtype: "
+             "'string' } feature { name: 'l' dtype: 'int64' shape: -1 } feature { name: "
+             "'user.id' dtype: 'float32' default_value { floats: 0.5 } } }"},
+            {"$LINES", "text_line { files: 'FOLDER/*.txt' }"},
+            {"$PIECES",
+             "fixed_length_record { files: 'FOLDER/pieces.bin' record_bytes: 5 header_bytes: "
+             "4 footer_bytes: 5 }"},
+            {"$TAR_FEATURES",
+             "feature { name: 'image' extension: 'png' extension: 'jpg' } feature { "
+             "extension: 'cls' default_value: '-' } feature { extension: '__key__' }"},
+            {"$ARROW", "arrow { files: 'FOLDER/numbers.arrow' files: 'FOLDER/numbers.arrow' }"},
+            {"$NESTED_ARROW",
+             "arrow { files: 'FOLDER/lists_nulls.arrow' feature { name: 'l' default_value { "
+             "ints: 7 } allow_missing: true } feature { name: 'f' shape: 2 default_value { "
+             "floats: 0.5 } } feature { name: 's' default_value { strings: '?' } "
+             "allow_missing: true } }"},
+            {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
+            {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
+            {"$SLICES", slices},
+            {"$NPY",
+             "from_tensor_slices { tensor { name: 'x' npy: 'FOLDER/numbers.npy' } tensor { "
+             "name: 's' npy: 'FOLDER/texts.npy' } }"},
+            {"$PARSE",
+             "parse_example { feature { key: 'n' int64 {} } feature { key: 'd' bytes {} } }"},
+        });
     return absl::StrReplaceAll(Stages(stages), {{"FOLDER", folder.path()}});
   }
 

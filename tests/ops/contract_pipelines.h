@@ -237,6 +237,11 @@ inline constexpr const char* kContractPipelines[] = {
     "$RANGE | map { out: 'a = value + [0, 100, 200]' out: 'b = -value - [[0, 1], [2, 3], [4, 5]]' "
     "} | "
     "unbatch {} | batch { batch_size: 5 }",
+    "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch { block_size: 1 } | batch { "
+    "batch_size: 7 }",
+    "$RANGE | map { out: 'a = arange(value) * value' } | unbatch { block_size: 3 } | shuffle { "
+    "buffer_size: 50 seed: 4 } | take { count: 900 } | repeat { count: 2 } | batch { batch_size: "
+    "64 }",
     "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch {} | filter { predicate: 'a % 2 "
     "== "
     "0' } | shuffle { buffer_size: 9 seed: 4 } | repeat { count: 2 } | batch { batch_size: 5 }",
@@ -581,6 +586,26 @@ inline constexpr const char* kContractPipelines[] = {
     "num_shards: 3 index: 1 } | batch { batch_size: 7 }",
     "tar { files: 'FOLDER/damaged-*.tar' $TAR_FEATURES damage { on_damage: SKIP_RECORD } } | batch "
     "{ batch_size: 7 }",
+    // Rows of Arrow files.
+    "$ARROW | batch { batch_size: 3 }",
+    "$ARROW | shuffle { global: true seed: 5 } | batch { batch_size: 7 } | repeat { count: 3 }",
+    "$ARROW | shuffle { buffer_size: 9 seed: 5 } | repeat { count: 2 } | shard { num_shards: 3 "
+    "index: 1 } | batch { batch_size: 4 }",
+    "arrow { files: 'FOLDER/numbers.arrow' feature { name: 'int64' } feature { name: 'x' column: "
+    "'float32' } rows { start: 6 start: 0 count: 4 count: 5 row: 8 row: 0 row: 3 row: 8 row: 1 } } "
+    "| skip { count: 1 } | repeat { count: 4 } | batch { batch_size: 6 }",
+    "arrow { files: 'FOLDER/cut.arrows' feature { name: 'int32' } damage { on_damage: SKIP_RECORD "
+    "} } | repeat { count: 3 } | batch { batch_size: 7 }",
+    "$NESTED_ARROW | padded_batch { batch_size: 3 } | repeat { count: 5 }",
+    "$NESTED_ARROW | repeat { count: 4 } | shuffle { buffer_size: 6 seed: 2 } | ragged_batch { "
+    "batch_size: 5 }",
+    "arrow { files: 'FOLDER/structs_nulls.arrow' feature { name: 'image.bytes' default_value { "
+    "strings: '' } } feature { name: 'no' column: 'image' is_null: true } } | shuffle { global: "
+    "true seed: 6 } | batch { batch_size: 2 } | repeat { count: 6 }",
+    "arrow { files: 'FOLDER/texts_zstd.arrow' } | repeat { count: 9 } | shuffle { buffer_size: 20 "
+    "seed: 1 } | batch { batch_size: 4 }",
+    "arrow { files: 'FOLDER/lists_nulls.arrow' feature { name: 'l' allow_missing: true } } | "
+    "ignore_errors {} | ragged_batch { batch_size: 3 } | repeat { count: 5 }",
     "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' "
     "string_value: "
     "'' } header: true } | batch { batch_size: 16 } | repeat { count: 2 }",

@@ -59,5 +59,21 @@ TEST_CASE("unbatch and rebatch are counted where every element has as many rows"
   }
 }
 
+TEST_CASE("unbatch takes 1 to 64 elements at a time") {
+  const auto planned = [](const std::string& options) {
+    return PlanText(Stages("range { stop: 4 } | map { out: 'n = value * [1, 2]' } | unbatch { " +
+                           options + " } | batch { batch_size: 3 }"))
+        .status();
+  };
+  CHECK(planned("block_size: 1").ok());
+  CHECK(planned("block_size: 64").ok());
+  for (const char* const wrong : {"block_size: 0", "block_size: 65", "block_size: -1"}) {
+    INFO(wrong);
+    const absl::Status status = planned(wrong);
+    CHECK(status.code() == absl::StatusCode::kInvalidArgument);
+    CHECK(status.message().find("stage unbatch: block_size: expected") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace penstock::test

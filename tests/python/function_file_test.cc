@@ -36,38 +36,67 @@ Handed Hand(const std::string& code, bool is_sealed = true) {
   return handed;
 }
 
+// For a pipeline of the daemon's own user.
+absl::StatusOr<FunctionFile> Open(const std::string& path, const std::string& code) {
+  return OpenFunctionFile(path, code, geteuid());
+}
+
 TEST_CASE("A function stays open as long as somebody has it, though its maker has closed it") {
   Handed handed = Hand("one");
-  auto function = OpenFunctionFile(handed.path, "one");
+  auto function = Open(handed.path, "one");
   REQUIRE(function.ok());
   CHECK(function->environment == std::vector<std::string>{"A=1"});
   handed.file = ring::Descriptor();
-  auto again = OpenFunctionFile(handed.path, "one");
+  auto again = Open(handed.path, "one");
   REQUIRE(again.ok());
   CHECK(again->file == function->file);
   CHECK(again->program == "/bin/sh");
   // As the last pipeline that has it ends, it has gone.
   *function = FunctionFile();
-  CHECK(OpenFunctionFile(handed.path, "one").ok());
+  CHECK(Open(handed.path, "one").ok());
   *again = FunctionFile();
-  const absl::Status gone = OpenFunctionFile(handed.path, "one").status();
+  const absl::Status gone = Open(handed.path, "one").status();
   CHECK(absl::IsFailedPrecondition(gone));
   CHECK(gone.message().find("not beyond a restart; make the pipeline again") != std::string::npos);
 }
 
 TEST_CASE("Another function at the same path is not taken for the one that was there") {
   const Handed handed = Hand("two");
-  CHECK(OpenFunctionFile(handed.path, "two").ok());
-  const absl::Status other = OpenFunctionFile(handed.path, "three").status();
+  CHECK(Open(handed.path, "two").ok());
+  const absl::Status other = Open(handed.path, "three").status();
   CHECK(absl::IsFailedPrecondition(other));
   CHECK(other.message().find("expected the code three, found two") != std::string::npos);
   // Who names no code takes what is there.
-  CHECK(OpenFunctionFile(handed.path, "").ok());
+  CHECK(Open(handed.path, "").ok());
 }
 
 TEST_CASE("A file that may change is no function") {
   const Handed handed = Hand("four", /*is_sealed=*/false);
-  CHECK(absl::IsInvalidArgument(OpenFunctionFile(handed.path, "four").status()));
+  CHECK(absl::IsInvalidArgument(Open(handed.path, "four").status()));
+}
+
+TEST_CASE("fault 64: a daemon opens no function for another user, not even one of its own user's") {
+  const Handed handed = Hand("five");
+  const auto other = OpenFunctionFile(handed.path, "five", geteuid() + 1);
+  REQUIRE(other.ok());
+  // Its user's processes may have it, and start its workers.
+  CHECK(other->file == nullptr);
+  CHECK(other->program.empty());
+  CHECK(other->user == geteuid() + 1);
+  CHECK(other->path == handed.path);
+  CHECK(other->code == "five");
+  // By a path alone anything might be meant.
+  CHECK(absl::IsInvalidArgument(OpenFunctionFile(handed.path, "", geteuid() + 1).status()));
+  CHECK(absl::IsInvalidArgument(
+      OpenFunctionFile(handed.path, std::string(1000, 'c'), geteuid() + 1).status()));
+}
+
+TEST_CASE(
+    "Nobody's function is opened: without a user, of a certificate, of a user who is not known") {
+  const Handed handed = Hand("six");
+  CHECK(absl::IsPermissionDenied(OpenFunctionFile(handed.path, "six", std::nullopt).status()));
+  CHECK(absl::IsPermissionDenied(OpenFunctionFile(handed.path, "six", UINT32_MAX).status()));
+  CHECK(absl::IsPermissionDenied(OpenFunctionFile(handed.path, "six", UINT32_MAX - 1).status()));
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ TEST_CASE("hostile requests are refused") {
   SECTION("long name") { request.pipeline_bytes = 129; }
   SECTION("huge name") { request.pipeline_bytes = UINT32_MAX; }
   SECTION("long group") { request.group_bytes = 65; }
-  SECTION("operation") { request.operation = static_cast<uint32_t>(Operation::kCount) + 1; }
+  SECTION("operation") { request.operation = static_cast<uint32_t>(Operation::kOffer) + 1; }
   SECTION("no operation") { request.operation = 0; }
   SECTION("flags") { request.flags = 1; }
   SECTION("flags of a create") {

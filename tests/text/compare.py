@@ -1,4 +1,4 @@
-"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N]`.
+"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N] [--campaign]`.
 
 Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. The tokenizers have 32,768 tokens.
 """
@@ -7,9 +7,12 @@ import argparse
 import pathlib
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
 
+import campaigns
 import corpora
 from make_tokenizer_goldens import CL100K, O200K
 
@@ -39,12 +42,13 @@ def compare(name, texts, found, wanted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mb", type=int, default=100, help="megabytes of documents")
+    parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
     arguments = parser.parse_args()
+    began = time.monotonic()
     from tokenizers import Tokenizer
 
     paths, ranks = corpora.train()
-    same = 0
-    wrong = 0
+    same = wrong = documents_compared = 0
     for kind, texts in (("code points", [corpora.code_point_text(block) for block in range(0x110000 // 4096)]), ("documents", list(corpora.mixed(arguments.mb * 1_000_000)))):
         documents = corpora.FOLDER / "documents.bin"
         corpora.write_documents(documents, texts)
@@ -52,11 +56,15 @@ def main():
             tokenizer = Tokenizer.from_file(str(path))
             for special in (True,) if kind == "documents" else (False,):
                 good = compare(f"{name}, {kind}", texts, ours(path, "", documents, special), (tokenizer.encode(text, add_special_tokens=special).ids for text in texts))
-                same, wrong = same + good, wrong + (not good)
+                same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
         for pattern_name, pattern in (("cl100k_base", CL100K), ("o200k_base", O200K)):
             encoding = corpora.tiktoken_encoding(ranks, pattern)
             good = compare(f"tiktoken {pattern_name}, {kind}", texts, ours(ranks, pattern_name, documents, False), (encoding.encode_ordinary(text) for text in texts))
-            same, wrong = same + good, wrong + (not good)
+            same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
+    if arguments.campaign:
+        found = "nothing" if not wrong else f"{wrong} of {same + wrong} comparisons differ"
+        print(campaigns.note("text", documents_compared, "documents compared", time.monotonic() - began, found=found, megabytes=arguments.mb,
+                             comparisons=same + wrong))
     print(f"{same} passed, {wrong} failed")
     return 1 if wrong else 0
 

@@ -47,6 +47,22 @@ def mixed(size_bytes, seed=1):
         yield text
 
 
+ENGLISH = ["/usr/share/doc/**/*", "/usr/share/common-licenses/*", "/usr/share/perl/**/*.pod", "/usr/share/vim/**/*.txt", str(ROOT / "docs/**/*.md")]
+
+
+def english(size_bytes, seed=3):
+    """Pages of mostly English prose, of 500 to 8,000 bytes, until they have `size_bytes`; the same ones come again in other parts."""
+    draw = random.Random(seed)
+    paths = files(ENGLISH)
+    total = 0
+    while total < size_bytes:
+        data = pathlib.Path(draw.choice(paths)).read_bytes()
+        start = draw.randrange(max(len(data) - 8_000, 1))
+        text = data[start : start + draw.randint(500, 8_000)].decode(errors="replace")
+        total += len(text.encode())
+        yield text
+
+
 def code_point_text(block):
     """Each of 4,096 code points in more places than the goldens have it."""
     points = [chr(c) for c in range(block * 4096, (block + 1) * 4096) if not 0xD800 <= c <= 0xDFFF]

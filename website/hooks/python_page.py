@@ -5,8 +5,8 @@ tests/website holds that every public name has a place.
 
 # Title, file, what it says first, and its names.
 _PAGES = [
-    ("Datasets", "datasets", "", ["Dataset", "DatasetIterator", "FilesDataset", "FixedLengthRecordDataset", "TarDataset", "TextLineDataset",
-                                  "TFRecordDataset", "Options", "TensorSpec", "Skipped", "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY"]),
+    ("Datasets", "datasets", "", ["Dataset", "DatasetIterator", "ArrowDataset", "ArrowFeature", "FilesDataset", "FixedLengthRecordDataset", "TarDataset",
+                                  "TextLineDataset", "TFRecordDataset", "Options", "TensorSpec", "Skipped", "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY"]),
     ("Attaching", "attaching", "", ["attach", "shared_daemon", "stop_private_daemon"]),
     ("JSON", "json", "", ["JsonFeature", "decode_json"]),
     ("Tensors", "tensors", "", ["RaggedTensor", "SparseTensor", "Tensor"]),

@@ -24,6 +24,7 @@ from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
 from penstock._running._daemon import stop_private_daemon
+from penstock._running._offering import offer_workers
 from penstock._running._sharing import shared_daemon
 from penstock._dataset._arguments import AUTOTUNE
 from penstock._dataset import Dataset
@@ -53,7 +54,10 @@ from penstock._json import JsonFeature, decode_json
 from penstock._running._iterator import DatasetIterator
 from penstock._options import Options, TensorSpec
 from penstock._ragged import RaggedTensor
+from penstock._show import show
 from penstock._sparse import SparseTensor
+from penstock._dataset._arrow import ArrowDataset
+from penstock._dataset._arrow_features import ArrowFeature
 from penstock._dataset._readers import FilesDataset, FixedLengthRecordDataset, TarDataset, TextLineDataset, TFRecordDataset
 from penstock._tracing._refusals import TraceError
 from penstock._numpy._tensor import Tensor
@@ -74,6 +78,8 @@ __all__ = [
     "AUTOTUNE",
     "AbortedError",
     "AlreadyExistsError",
+    "ArrowDataset",
+    "ArrowFeature",
     "At",
     "CancelledError",
     "DataLossError",
@@ -132,7 +138,9 @@ __all__ = [
     "numpy_function",
     "py_function",
     "rng",
+    "offer_workers",
     "shared_daemon",
+    "show",
     "stop_private_daemon",
     "string",
     "strings",

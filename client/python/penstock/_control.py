@@ -1,4 +1,4 @@
-"""Create, validate, count, delete, what was skipped and what a pipeline does, over a daemon's socket."""
+"""Create, validate, count, delete, divide among other hosts, what was skipped and what a pipeline does, over a daemon's socket."""
 
 from typing import Any, Dict, List, NamedTuple
 
@@ -30,18 +30,19 @@ def _ask(path, operation, *request):
     return json.loads(answer) if answer else None, connection
 
 
-def create(path, name, text, cursor=b"", temporary=False, timeout=None, world=None):
+def create(path, name, text, cursor=b"", temporary=False, timeout=None, world=None, fewest_hosts=0):
     """Starts a pipeline. `timeout` as penstock.attach: how long the daemon may give no sign of life.
 
     Args:
       world: a World (penstock._running._world), of whose host it makes the rows; None: all rows.
+      fewest_hosts: its ring has room for the rows of a host of as few; 0: of those of `world`.
 
     Returns:
       A dict that describes it (Pipeline in control.proto), and the connection: a temporary pipeline
       lives as long as that; None of any other.
     """
     hosts = (0, 0) if world is None else (world.hosts, world.host)
-    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout, *hosts)
+    answer, connection = _ask(path, _core.CREATE, name, text, cursor, temporary, timeout, *hosts, min(fewest_hosts, hosts[0]))
     alive = None
     if temporary:
         import socket as sockets
@@ -50,6 +51,18 @@ def create(path, name, text, cursor=b"", temporary=False, timeout=None, world=No
     if hosts[0] > 1 and not answer["pipeline"].get("world"):
         raise _errors.FailedPreconditionError(f"the daemon at {path} is of a release that knows nothing of several hosts: pipeline {name} makes all rows")
     return answer["pipeline"], alive
+
+
+def redivide(path, name, step, world):
+    """From a step on, a pipeline makes the rows of another host, or of one of another number of hosts: a dict as of UpdatePipelineResponse.
+
+    Raises:
+      FailedPreconditionError: the step is being made already; or its ring has no room for as many rows.
+      InvalidArgumentError: it is no world of this stream.
+      UnimplementedError: the daemon is of a release that does not know the question.
+    """
+    answer, _ = _ask(path, _core.REDIVIDE, name, str(step), b"", False, None, world.hosts, world.host)
+    return answer
 
 
 def validate(path, name, text):

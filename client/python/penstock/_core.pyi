@@ -121,6 +121,8 @@ DELETE: int
 SKIPPED: int
 STATS: int
 COUNT: int
+REDIVIDE: int
+OFFER: int
 
 class Strings(np.ndarray): ...
 
@@ -134,5 +136,7 @@ def request_spec(
     answer_seconds: Optional[float] = None,
     hosts: int = 0,
     host: int = 0,
+    fewest_hosts: int = 0,
+    offered: int = -1,
 ) -> Tuple[str, int]: ...
 def writable(array: np.ndarray) -> Optional[np.ndarray]: ...

@@ -106,8 +106,10 @@ class EpochLoader:
         share = options.pop("share", None)
         self._guard = options.pop("guard", "auto")
         self._has_met = False  # the other hosts, and found them to make the same stream
-        self._reworld = None  # the step, and the World that holds from there on
+        self._reworld = None  # the step, the World that holds from there on, and the loader whose pipeline was told of it
+        fewest = options.pop("fewest_hosts", None)
         self._world = _world.find(options.pop("world", None), of_processes=share is None and not isinstance(source, str))
+        self._fewest_hosts = _world.check_fewest(fewest, self._world)
         _refuse_data_loaders(options, isinstance(source, str) or share is not None)
         if share is not None:
             if isinstance(source, str):
@@ -115,7 +117,7 @@ class EpochLoader:
             if options.pop("socket", None) is not None:
                 raise TypeError("share names the daemon, and so does socket: one of them")
             _take_ranks(self._world, options)
-            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"), self._world)
+            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"), self._world, self._fewest_hosts)
         self._source = source
         self._sizes_differ = options.get("batch_size") is not None
         if isinstance(source, str):
@@ -141,8 +143,8 @@ class EpochLoader:
         return self._world
 
     def check_hosts(self) -> None:
-        """Compares, with all other hosts of the world, what the batch given last belongs to: the files, the spec, the seeds, the changes, the step. The loop does so
-        behind its first batch; call it at checkpoints and changes, on all processes alike.
+        """Compares, with all other hosts of the world, what the batch given last belongs to: the files, the spec, the seeds, the changes, the step. Each loop does so
+        behind its first batch, and behind the first one of another world (reworld); call it at checkpoints and changes, on all processes alike.
 
         Raises:
           FailedPreconditionError: a host makes another stream; the message names it, and what differs.
@@ -159,50 +161,68 @@ class EpochLoader:
         gather = _guard.gather_of(self._guard)
         if gather is not None:
             _guard.compare(gather(_guard.told(bytes(cursor), self._world)))
+        elif self._guard == "auto":
+            _guard.warn_of_none(self._world)
         self._has_met = True
 
     def reworld(self, hosts: int, host: int, at_step: Optional[int] = None) -> None:
         """Goes on as host `host` of `hosts` from a step on: for engines that change the number of hosts while the processes live. Every host that stays calls it with the
-        same step; one that comes opens a loader with the state of the step before, and the new world. The pipeline is made anew there: that takes what a resume takes.
+        same step, and so does each process of a host; one that comes opens a loader with the state of the step before, and the new world.
+
+        The daemon writes the change down, as others (penstock history), and goes on in the same ring. Where that has no room for the rows of one of fewer hosts
+        (`fewest_hosts` of the loader), or has that step ready already, a loader of a Dataset makes its pipeline anew there: the same batches, in the time of a resume.
 
         Args:
-          at_step: in a loop, the first step of the pass that is made so, which no host may have been given yet; a pass that ends before it is the last one of the
-            old hosts. Between two loops None: the new hosts make all of the next one.
+          at_step: in a loop, the first step that is made so, which no host may have been given yet: of a Dataset a step of its pass, where a pass that ends before it is
+            the last one of the old hosts; of a pipeline, or with `share`, one of the pipeline, as state_dict()["step"] counts them. Between two loops over a Dataset
+            None: the new hosts make all of the next one.
 
         Raises:
-          FailedPreconditionError: that step was given already; or it is missing in a loop, or named between two; or the loader is one of a pipeline that others read too.
-          InvalidArgumentError: the numbers are no world.
+          FailedPreconditionError: that step was given already; or it is missing in a loop, or named between two; or of a pipeline, or with `share`: it has no room for as
+            many rows, or is making that step already. The message tells what to do.
+          InvalidArgumentError: the numbers are no world, or not one of this stream.
         """
         world = _world.find((hosts, host), of_processes=True)
-        if isinstance(self._source, str):
-            raise penstock.FailedPreconditionError(
-                f"pipeline {self._source} is read by others too, and makes the rows of one host as long as it lives: create another one from its cursor "
-                f"(penstock create SPEC --resume CURSOR --world {hosts}:{host}), on all hosts from the same one, and attach to it"
-            )
         if self._world is None:
             raise penstock.FailedPreconditionError("this loader was made for one host alone; make it with world=(1, 0) to change the number of hosts later")
+        world = world._replace(rank=self._world.rank, ranks=self._world.ranks) if isinstance(self._source, str) else world
+        if self._sizes_differ:
+            raise penstock.FailedPreconditionError("the batches of this loader are not the pipeline's (batch_size), and those of several hosts cannot be joined")
         loader = self._loader
         if loader is None or loader.closed:
-            if at_step is not None:
+            if at_step is not None or isinstance(self._source, str):
                 raise penstock.FailedPreconditionError(f"no loop is under way: the new hosts make all of the next one; leave at_step={at_step} out")
-            self._reworld = None, world
+            self._reworld = None, world, None
             self._enter_world()
             return
         if at_step is None:
             raise penstock.FailedPreconditionError("a loop is under way: name the first step that the new hosts make (at_step=), the same on all hosts")
-        if at_step < loader._next_step:
-            raise penstock.FailedPreconditionError(f"step {at_step} was given already: the earliest is {loader._next_step}")
-        self._reworld = at_step, world
+        next_step = loader.step + 1 if isinstance(self._source, str) else loader._next_step
+        if at_step < next_step:
+            raise penstock.FailedPreconditionError(f"step {at_step} was given already: the earliest is {next_step}")
+        if self._reworld is not None and at_step != self._reworld[0]:
+            raise penstock.FailedPreconditionError(f"the hosts change at step {self._reworld[0]} already, which is still to come: name that step, or wait for it")
+        if isinstance(self._source, str):
+            _control.redivide(loader.socket, loader.pipeline, at_step, world)
+            told = loader
+        else:
+            told = loader._divide_anew(world, at_step)
+        self._reworld = at_step, world, told
 
     def _take_world(self, iterator):
         """In front of each batch: the new world, where that is its first one."""
         if self._reworld is None or iterator is not self._loader or iterator.closed or iterator._next_step < self._reworld[0]:
             return
+        # A pipeline that took the place of the one that was told knows nothing of it.
+        is_told = self._reworld[2] is not None and self._reworld[2] is iterator._loader
         self._enter_world()
-        iterator._change_world(self._world)
+        if is_told:
+            iterator._world = self._world
+        else:
+            iterator._change_world(self._world)
 
     def _enter_world(self):
-        _, self._world = self._reworld
+        _, self._world, _ = self._reworld
         self._reworld = None
         self._has_met = False
 
@@ -340,7 +360,8 @@ class EpochLoader:
         if resume is None and self._reworld is not None:
             # The pass of its step has ended before it.
             self._enter_world()
-        iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world)
+        self._has_met = False
+        iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world, fewest_hosts=self._fewest_hosts)
         if resume is not None:
             iterator.load_state_dict(resume)
         self._loader = iterator
@@ -358,6 +379,7 @@ class EpochLoader:
 
     def _served(self):
         epoch = None
+        self._has_met = False
         batches = _until_closed(self._loader)
         while True:
             if self._next is not None:
@@ -367,6 +389,8 @@ class EpochLoader:
                 element = next(batches, None)
                 if element is None:
                     return
+                if self._reworld is not None and self._loader.step >= self._reworld[0]:
+                    self._enter_world()
                 self._meet(self._loader.cursor)
                 state, of_epoch, valid = self._loader.state_dict(), self._loader.epoch, self._loader.valid
             if epoch is None:

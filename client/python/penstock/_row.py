@@ -91,6 +91,35 @@ class At:
         self.position = position
 
 
+class BadData(Exception):
+    """The data of an element is bad, as the text says, with its address: no mistake of the function that found it, whose lines tell nothing."""
+
+
+class Texts:
+    """Strings that a function returns as one array, without a Python object for each: their lengths, and their bytes one after the other.
+
+    Attributes:
+      shape: of the array.
+      lengths: bytes of each string, an array of uint32.
+      pieces: buffers; their bytes are those of all strings, in order.
+    """
+
+    __slots__ = ("lengths", "pieces", "shape")
+
+    def __init__(self, lengths, pieces, shape=None):
+        self.lengths = lengths
+        self.pieces = pieces
+        self.shape = (len(lengths),) if shape is None else shape
+
+    @property
+    def nbytes(self):
+        return self.lengths.nbytes + int(self.lengths.sum(dtype="int64"))
+
+    def copy(self):
+        """The same, which whoever has made these pieces may not change any more."""
+        return Texts(self.lengths, [piece if type(piece) is bytes else bytes(piece) for piece in self.pieces], self.shape)
+
+
 def rng():
     """The numpy.random.Generator of the element that a function given to `Dataset.map(…, python=True)` is called for.
 

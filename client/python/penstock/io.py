@@ -11,6 +11,7 @@ from penstock import _dtypes
 from penstock._example import serialize_example
 from penstock._registry import IO as _LOOKED_UP
 from penstock._running import _daemon
+from penstock._source import Source
 from penstock._spec import _textproto
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Stage, Trait, declare
@@ -28,6 +29,7 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "RaggedFeature",
+    "Source",
     "SparseFeature",
     "TFRecordOptions",
     "TFRecordWriter",

@@ -59,6 +59,7 @@ def loader(
     share: Optional[str] = None,
     world: Any = None,
     guard: Any = "auto",
+    fewest_hosts: Optional[int] = None,
     **options: Any,
 ) -> JaxLoader:
     """An iterable of batches whose arrays are jax.Arrays.
@@ -72,7 +73,7 @@ def loader(
         jax.device_put.
       ring: the same without a copy, for a pipeline with its ring on the device (`ring { device: 0 }`).
       share: for a Dataset, as in penstock.torch.loader.
-      world, guard: several hosts, as in penstock.torch.loader; world="jax" takes jax.process_index() of jax.process_count().
+      world, guard, fewest_hosts: several hosts, as in penstock.torch.loader; world="jax" takes jax.process_index() of jax.process_count().
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
@@ -83,7 +84,7 @@ def loader(
     Raises:
       TypeError: both device and sharding, or options for a Dataset without `share`. Also the errors of penstock.attach.
     """
-    options.update(share=share, world=world, guard=guard)
+    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts)
     if pinned or ring:
         if sharding is not None:
             raise TypeError("pinned and ring go to one device, and not with a sharding")

@@ -144,6 +144,7 @@ def loader(
     share: Optional[str] = None,
     world: Any = None,
     guard: Any = "auto",
+    fewest_hosts: Optional[int] = None,
     **options: Any,
 ) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
@@ -168,8 +169,10 @@ def loader(
         "mpi", "pmi", "kubernetes", "statefulset", "jax") reads that alone. With `share` the processes of a host divide its rows, else each process counts as a host. Steps,
         epochs, len() and states are the same on all hosts; a state goes on in a world of any other size. Each op that draws needs a seed, or the job a `share`.
         docs/howto/many-hosts.md tells the rest.
-      guard: how the processes of a world tell each other behind the first batch what they make, so that one with other files or options is named: "auto" uses
-        torch.distributed where it is initialised, or JAX; a function takes an object and returns a list of those of all processes; None compares nothing.
+      guard: how the processes of a world tell each other behind the first batch of each loop what they make, so that one with other files or options is named: "auto"
+        uses torch.distributed where it is initialised, or JAX, and warns where neither is; a function takes an object and returns a list of those of all processes; None
+        compares nothing.
+      fewest_hosts: of how few hosts, at the least, this one may become one while it runs (TorchLoader.reworld): its ring has room for as many rows.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
@@ -183,7 +186,7 @@ def loader(
       InvalidArgumentError: `world`: a variable of the launcher is missing, or contradicts another one.
       FailedPreconditionError: on a loop, a host of the world makes another stream; or `ring`, and the pipeline's ring is not on a device; or `share`, and the dataset has large arrays of this process.
     """
-    options.update(share=share, world=world, guard=guard)
+    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts)
     if device is not None and torch.device(device).type == "cuda":
         return _cuda_loader(source, torch.device(device), ring, options)
     if ring:

@@ -9,6 +9,7 @@
 #include "base/pending_call.h"
 #include "base/row_shape.h"
 #include "io/record/tfrecord_frame.h"
+#include "server/engine/compute/evaluating_loader.h"
 #include "server/engine/compute/rows_away.h"
 #include "server/engine/share/shared_prefixes.h"
 
@@ -28,6 +29,10 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
       failed_stage_ = node.stages.back();
       failed_loading_ = true;
       StageClock::Scope scope(*clock_, failed_stage_);
+      // Of sources there are more, and none of them is such a one.
+      const auto* const evaluating =
+          node.inputs.empty() ? nullptr : dynamic_cast<const EvaluatingLoader*>(node.loader.get());
+      if (evaluating != nullptr) return LoadEvaluated(node, *evaluating, rows, out);
       // A record may lie in a map, a look at which may hang as a read does.
       std::optional<PendingCall> call;
       const RecordRef* const first = rows.rows > 0 ? rows.refs + node.reference : nullptr;
@@ -58,6 +63,17 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
   return {};
 }
 
+RowStatus RowEvaluator::LoadEvaluated(const WorkNode& node, const EvaluatingLoader& loader,
+                                      RowReferences rows, absl::Span<Column> out) {
+  EvaluatingLoader::Failed failed;
+  RowStatus status = loader.LoadBy(
+      *this, *node.inputs[0], {rows.refs + node.reference, rows.rows, rows.stride}, out, &failed);
+  if (status.ok()) return status;
+  failed_stage_ = failed.stage == EvaluatingLoader::kOwn ? node.stages.back() : failed.stage;
+  failed_loading_ = failed.loading;
+  return status;
+}
+
 RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
                                      absl::Span<Column> out) {
   RowStatus status;
@@ -80,7 +96,8 @@ RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
   const int count = static_cast<int>(rows.rows);
   status = past_caches ? node.op->RunPastCaches(count, in, out, arena_)
                        : node.op->Run(count, in, out, arena_);
-  if (status.ok()) clock_->Count(failed_stage_, rows.rows);
+  // What is no stage's own (own_rows.h) has no parts: its elements are counted already.
+  if (status.ok() && !node.parts.empty()) clock_->Count(failed_stage_, rows.rows);
   return status;
 }
 
@@ -229,7 +246,8 @@ absl::Status WithElementAddress(const absl::Status& status, absl::Span<const Rec
     const ColumnLoader& loader = *work.SourceOf(record.file)->loader;
     const RecordRef place = loader.Locate(record);
     const absl::Status addressed = files.WithRecordAddress(status, place.file, place.offset);
-    if (!loader.locates_batch()) return addressed;
+    // Of what has an address of its own, that is no batch's.
+    if (!loader.locates_batch() || addressed == status) return addressed;
     return absl::Status(addressed.code(), absl::StrCat(addressed.message(), kInBatch));
   }
   return status;

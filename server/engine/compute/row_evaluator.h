@@ -21,6 +21,7 @@ namespace penstock {
 
 using Columns = absl::InlinedVector<Column, 8>;
 
+class EvaluatingLoader;
 class PrefixMember;
 class RowsAway;
 struct PrefixShare;
@@ -63,6 +64,8 @@ class RowEvaluator {
   bool failed_loading() const { return failed_loading_; }
 
  private:
+  RowStatus LoadEvaluated(const WorkNode& node, const EvaluatingLoader& loader, RowReferences rows,
+                          absl::Span<Column> out);
   RowStatus EvaluateWork(const WorkNode& node, RowReferences rows, absl::Span<Column> out);
   bool EvaluateShared(const WorkNode& node, const PrefixShare& share, RowReferences rows,
                       absl::Span<Column> out);

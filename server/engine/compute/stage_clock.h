@@ -25,6 +25,8 @@ class StageClock {
     return outer;
   }
   void Leave(int outer) { Switch(outer); }
+  // The stage that time belongs to now; -1: none. By the worker.
+  int current() const { return current_; }
 
   void Count(int stage, uint64_t elements) { Add(stages_[stage].elements, elements); }
 

@@ -1,7 +1,10 @@
 #include "server/engine/keep/file_cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/on_behalf.h"
 #include "base/pending_call.h"
 #include "base/random.h"
 #include "base/release.h"
@@ -19,6 +23,7 @@
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
 #include "server/engine/spec/deterministic_bytes.h"
+#include "server/engine/spec/python_functions.h"
 
 namespace penstock {
 namespace {
@@ -94,6 +99,12 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
   cache->stages_.append(before.meanings);
+  // What another user's function gives is his word alone, the function's hash too: only he goes on from it.
+  PythonFunctions functions;
+  for (const v1::Stage* stage : before.stages) AddPythonFunctions(*stage, &functions);
+  const std::optional<uid_t> user = OnBehalf::User();
+  if (!functions.empty() && user && *user != geteuid())
+    absl::StrAppend(&cache->stages_, "functions of user ", *user, ";");
   // Elements that fail are in none that is made in front of an ignore_errors.
   if (plan.ignored()) cache->stages_.append("ignored");
   cache->schema_ = {plan.signature(), plan.structure(), compressed, sharded};

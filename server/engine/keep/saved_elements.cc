@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
-#include "base/shown_url.h"
 #include "base/local_file.h"
 #include "base/permutation.h"
+#include "base/shown_url.h"
 #include "io/element/packed_element.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/tensor/structure.h"
@@ -171,8 +171,9 @@ class SavedLoader final : public ColumnLoader {
 absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
                                PlanBuilder& plan) {
   if (IsAddress(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected saved elements on this machine, found an address: copy them (", ShownUrl(path), ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected saved elements on this machine, found an address: copy them (",
+                     ShownUrl(path), ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
   if (!file.ok()) return file.status();

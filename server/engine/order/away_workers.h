@@ -4,6 +4,8 @@
 // Threads:  values.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 namespace penstock {
@@ -12,6 +14,9 @@ struct AwayWorkers {
   uint32_t workers = 0;       // processes that there are
   uint32_t most_workers = 0;  // and that there may be
   bool is_chosen = false;     // how many there are to be, by what is to be done
+  bool is_unoffered = false;  // rows wait for a process that starts them, for oldest_row_ns
+  int16_t offers = -1;        // processes of the user that do; -1: the daemon does
+  uid_t user = 0;             // whose processes they are
   uint64_t rows = 0;          // that they have made
   uint64_t busy_ns = 0;       // that they were at rows, all together
   uint64_t oldest_row_ns =

@@ -16,10 +16,38 @@ namespace {
 
 // Documents that are pulled at once; a window ends behind such a chunk, wherever the input was blocked in it.
 constexpr uint64_t kChunkDocuments = 64;
+// No document, and in no cell.
+constexpr RecordRef kGone;
+
+class CellsInput final : public PackInput {
+ public:
+  explicit CellsInput(std::unique_ptr<OrderOp> input) : input_(std::move(input)) {}
+
+  Pulled Pull(uint64_t count, RecordList& documents, std::vector<uint32_t>& tokens,
+              uint64_t* pulled) override {
+    const size_t before = documents.size();
+    const Pulled result = input_->Pull(count, documents, pulled);
+    for (size_t i = before; i < documents.size(); ++i)
+      tokens.push_back(static_cast<uint32_t>(ElementCells::First(documents[i])));
+    return result;
+  }
+  uint64_t PathOf(const RecordRef& document) const override {
+    return ElementCells::PackedPath(document);
+  }
+  RecordRef OriginOf(const RecordRef& document) const override { return document; }
+
+  void Restart(uint64_t epoch) override { input_->Restart(epoch); }
+  void Save(Position& position) const override { input_->Save(position); }
+  absl::Status Restore(Position& position) override { return input_->Restore(position); }
+  absl::Status status() const override { return input_->status(); }
+
+ private:
+  const std::unique_ptr<OrderOp> input_;
+};
 
 class PackOrderOp final : public OrderOp {
  public:
-  PackOrderOp(FrontContext& context, const PackWindows& windows, std::unique_ptr<OrderOp> input)
+  PackOrderOp(FrontContext& context, const PackWindows& windows, std::unique_ptr<PackInput> input)
       : context_(context),
         windows_(windows),
         input_(std::move(input)),
@@ -103,13 +131,14 @@ class PackOrderOp final : public OrderOp {
     if (chunk_left_ == 0)
       chunk_left_ = std::min(kChunkDocuments, windows_.window - documents_.size());
     charge_.MakeRoom(documents_, chunk_left_);
+    charge_.MakeRoom(lengths_, chunk_left_);
     uint64_t pulled = 0;
-    const Pulled result = input_->Pull(chunk_left_, documents_, &pulled);
+    const Pulled result = input_->Pull(chunk_left_, documents_, lengths_, &pulled);
     chunk_left_ -= pulled;
     for (size_t i = documents_.size() - pulled; i < documents_.size(); ++i) {
-      const int64_t tokens = ElementCells::First(documents_[i]);
+      const uint32_t tokens = lengths_[i];
       tokens_ += tokens;
-      packer_->Add(static_cast<uint32_t>(tokens));
+      packer_->Add(tokens);
       if (gauge_ != nullptr) gauge_->AddDocument();
       if (tokens == 0) Release(&documents_[i]);
     }
@@ -130,22 +159,24 @@ class PackOrderOp final : public OrderOp {
 
   void HandOn(uint64_t sequence, RecordList& out) {
     const absl::Span<const PackedPiece> pieces = packer_->Sequence(sequence);
-    RecordRef row = documents_[pieces.front().document];
-    const uint64_t path = MixPath(ElementCells::PackedPath(row), pieces.front().start);
+    const RecordRef& first = documents_[pieces.front().document];
+    const uint64_t path = MixPath(input_->PathOf(first), pieces.front().start);
+    RecordRef row = input_->OriginOf(first);
     row.length = PackedRow::CellBytes(pieces.size());
     uint8_t* const cell = cells_.Take(row.length);
     row.data = cell;
+    row.in_map = 0;
     cut_.clear();
     of_.clear();
     uint64_t tokens = 0;
     for (const PackedPiece& piece : pieces) {
       RecordRef& document = documents_[piece.document];
-      cut_.push_back({piece.start, piece.length});
+      cut_.push_back({piece.start, piece.length, lengths_[piece.document]});
       of_.push_back(document);
       tokens += piece.length;
       // The last piece has the window's share of it.
       if (piece.is_last) {
-        document.data = nullptr;
+        document = kGone;
       } else {
         context_.store.Share({&document, 1});
       }
@@ -166,12 +197,13 @@ class PackOrderOp final : public OrderOp {
   // Nobody is to look at it any more.
   void Release(RecordRef* document) {
     context_.store.Release({document, 1});
-    document->data = nullptr;
+    *document = kGone;
   }
 
   void EndWindow() {
     context_.store.Release(documents_);
     documents_.clear();
+    lengths_.clear();
     packer_->Clear();
     next_ = chunk_left_ = tokens_ = 0;
     is_open_ = is_finished_ = false;
@@ -179,18 +211,19 @@ class PackOrderOp final : public OrderOp {
 
   FrontContext& context_;
   const PackWindows windows_;
-  const std::unique_ptr<OrderOp> input_;  // whose elements are in cells: of one reference
-  PackGauge* const gauge_;                // may be null
+  const std::unique_ptr<PackInput> input_;
+  PackGauge* const gauge_;  // may be null
   const std::unique_ptr<Packer> packer_;
   CellCache cells_;
-  MemoryCharge charge_;  // of documents_
+  MemoryCharge charge_;  // of documents_ and lengths_
 
   // The window that is packed.
   bool is_open_ = false;
-  bool is_finished_ = false;  // no more documents come into it
-  Position start_;            // of the input, in front of it
-  RecordList documents_;      // `data` is null where the window no longer has it
-  uint64_t chunk_left_ = 0;   // of the chunk that is being pulled
+  bool is_finished_ = false;       // no more documents come into it
+  Position start_;                 // of the input, in front of it
+  RecordList documents_;           // kGone where the window no longer has it
+  std::vector<uint32_t> lengths_;  // of those, in tokens
+  uint64_t chunk_left_ = 0;        // of the chunk that is being pulled
   uint64_t tokens_ = 0;
   uint64_t next_ = 0;  // its sequence
 
@@ -203,8 +236,12 @@ class PackOrderOp final : public OrderOp {
 
 }  // namespace
 
+std::unique_ptr<PackInput> DocumentsInCells(std::unique_ptr<OrderOp> input) {
+  return std::make_unique<CellsInput>(std::move(input));
+}
+
 std::unique_ptr<OrderOp> PackOrder(FrontContext& context, const PackWindows& windows,
-                                   std::unique_ptr<OrderOp> input) {
+                                   std::unique_ptr<PackInput> input) {
   return std::make_unique<PackOrderOp>(context, windows, std::move(input));
 }
 

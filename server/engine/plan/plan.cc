@@ -5,8 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "server/engine/plan/count_index.h"
+#include "server/engine/plan/order_class.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/plan/whole_batches.h"
 #include "server/engine/share/shareable_work.h"
 
 namespace penstock {
@@ -36,6 +39,10 @@ WorkToShare PlanImpl::WorkOf(std::shared_ptr<const Plan> plan) {
 
 absl::Status PlanImpl::Finish(World world) {
   const Dataset& dataset = built_.dataset;
+  absl::StatusOr<bool> divides_elements = false;
+  if (!world.is_alone() && !dataset.batch_rows.has_value())
+    divides_elements = DivideWholeBatches(world, &built_);
+  if (!divides_elements.ok()) return divides_elements.status();
   absl::StatusOr<BatchProgram> program =
       BatchProgram::Create(dataset, built_.stages.names(), world);
   if (!program.ok()) {
@@ -44,7 +51,9 @@ absl::Status PlanImpl::Finish(World world) {
                                      ": the pipeline's output ", program.status().message()));
   }
   program_ = *std::move(program);
-  if (absl::Status status = CheckWorld(); !status.ok()) return status;
+  if (!*divides_elements) {
+    if (absl::Status status = CheckWorld(); !status.ok()) return status;
+  }
   num_shareable_ = NumberShareable(*built_.dataset.work);
   const int64_t asked = built_.stages.spec().ring().slot_bytes();
   if (asked < 0 || asked > kMaxSlotBytes) {
@@ -53,25 +62,6 @@ absl::Status PlanImpl::Finish(World world) {
   }
   if (program_.has_variable()) variable_bytes_ = asked > 0 ? asked : kDefaultVariableBytes;
   return absl::OkStatus();
-}
-
-absl::Status PlanImpl::CheckWorld() const {
-  const World world = program_.world();
-  if (world.is_alone()) return absl::OkStatus();
-  if (!program_.batched()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "world: ", world.hosts,
-        " hosts divide the rows of a batch, and what leaves the last stage (",
-        built_.stages.names().back(),
-        ") is no batch of rows: it is one element, or a function's result of a whole batch; put "
-        "batch, or unbatch and batch, behind it"));
-  }
-  if (program_.batch_rows() >= world.hosts) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("world: ", world.hosts,
-                                                 " hosts divide batches of ", program_.batch_rows(),
-                                                 " rows: some would have none; batch_size is that "
-                                                 "of all hosts together, so expected at least ",
-                                                 world.hosts));
 }
 
 namespace {
@@ -95,26 +85,6 @@ void ExplainOrder(const OrderNode& node, const std::vector<std::string>& names, 
     ExplainOrder(*node.nested, names, text);
     absl::StrAppend(text, " }");
   }
-}
-
-bool DecidedByValues(const OrderNode& node) {
-  return node.decided_by_values || std::any_of(node.inputs.begin(), node.inputs.end(),
-                                               [](const std::unique_ptr<OrderNode>& input) {
-                                                 return DecidedByValues(*input);
-                                               });
-}
-
-CursorClass WorstClass(const OrderNode& node) {
-  CursorClass worst = node.cursor_class;
-  if (worst == CursorClass::kReplayOrder && DecidedByValues(node)) worst = CursorClass::kReplayData;
-  // Places in nested datasets are found by going through their order, unless their counts tell.
-  if (node.nested != nullptr) {
-    worst = std::max(worst, WorstClass(*node.nested));
-    if (DecidedByValues(node)) worst = CursorClass::kReplayData;
-  }
-  for (const std::unique_ptr<OrderNode>& input : node.inputs)
-    worst = std::max(worst, WorstClass(*input));
-  return worst;
 }
 
 void ExplainWork(const WorkNode& node, const std::vector<std::string>& names, std::string* text) {
@@ -147,33 +117,6 @@ std::string PlanImpl::Explain() const {
   absl::StrAppend(&text, ExplainWorld());
   for (const std::string& notice : built_.stages.notices())
     absl::StrAppend(&text, "note: ", notice, "\n");
-  return text;
-}
-
-std::string PlanImpl::ExplainWorld() const {
-  const World world = program_.world();
-  if (world.is_alone()) return "";
-  const RowSpan own = world.RowsOf(program_.batch_rows());
-  std::string text =
-      absl::StrCat("world: host ", world.host, " of ", world.hosts, ", rows ", own.first, " to ",
-                   own.first + own.count - 1, " of ", program_.batch_rows(), "\n");
-  if (program_.computes_all_rows()) {
-    absl::StrAppend(&text,
-                    "note: world: rows of a batch are as large as the largest of all hosts': each "
-                    "host computes all rows, and keeps its own\n");
-  }
-  if (DecidedByValues(order())) {
-    absl::StrAppend(&text,
-                    "note: world: values decide the order: each host computes all elements up to "
-                    "the last stage that decides\n");
-  }
-  const auto streams = std::count_if(manifest().begin(), manifest().end(),
-                                     [](const FileEntry& file) { return file.is_stream; });
-  if (streams > 0) {
-    absl::StrAppend(&text, "note: world: ", streams,
-                    " of its files have no index (compressed ones have none): each host reads and "
-                    "unpacks all of them\n");
-  }
   return text;
 }
 
@@ -215,6 +158,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spe
   if (absl::Status status = world.Check(); !status.ok()) return status;
   absl::StatusOr<BuiltPlan> built = PlanBuilder(spec, files).Build();
   if (!built.ok()) return built.status();
+  UseCountIndices(&*built);
   absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built), world);
   if (!plan.ok()) return plan.status();
   return std::shared_ptr<const Plan>(*std::move(plan));

@@ -139,11 +139,13 @@ absl::Status CheckSameElement(const Plan& first, const Plan& to) {
                 expected.size() == found.size();
     if (fits && a.batched && !expected.empty() && expected[0] >= 0) {
       if (found[0] > expected[0]) {
-        if (!first.world().is_alone()) {
-          return refuse(absl::StrCat("of a batch of ", to.batch_rows(), " rows host ",
-                                     first.world().host, " of ", first.world().hosts, " may have ",
-                                     found[0], ", and a slot of its ring has room for ",
-                                     expected[0], ", of batches of ", first.batch_rows()));
+        if (!first.world().is_alone() || !to.world().is_alone()) {
+          return refuse(absl::StrCat(
+              "of a batch of ", to.batch_rows(), " rows host ", to.world().host, " of ",
+              to.world().hosts, " may have ", found[0], ", and a slot of its ring has room for ",
+              expected[0], ", of batches of ", first.batch_rows(), " by ", first.world().hosts,
+              " hosts (--fewest-hosts of the creation); create another "
+              "pipeline from its cursor, on all hosts from the same one"));
         }
         return refuse(absl::StrCat("a batch_size larger than that of the beginning, ", expected[0],
                                    ", does not fit the ring, found ", found[0]));
@@ -151,8 +153,13 @@ absl::Status CheckSameElement(const Plan& first, const Plan& to) {
       found[0] = expected[0];
     }
     if (!fits || expected != found) {
-      return refuse(absl::StrCat("feature ", a.name, " was ", TypeToString(a.type), ", found ",
-                                 b.name, " ", TypeToString(b.type)));
+      return refuse(absl::StrCat(
+          "feature ", a.name, " was ", TypeToString(a.type), ", found ", b.name, " ",
+          TypeToString(b.type),
+          first.world() == to.world()
+              ? ""
+              : "; a ring has the rows of whole batches of one world: create another pipeline "
+                "from its cursor, on all hosts from the same one"));
     }
   }
   return absl::OkStatus();

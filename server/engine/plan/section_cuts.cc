@@ -89,8 +89,8 @@ void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, siz
   section->stage = walk_.number();
   section->stage_names = stages_.names();
   section->width = now.width;
-  section->block_rows =
-      BlockRows(std::max(EstimatedRowBytes(now.signature), EstimatedRowBytes(split->output())));
+  section->block_rows = split->block_rows().value_or(
+      BlockRows(std::max(EstimatedRowBytes(now.signature), EstimatedRowBytes(split->output()))));
   section->split = std::move(split);
   section->ignored = walk_.ignored();
   BeginAfter(*section, section->split->output(), std::move(structure), hidden);

@@ -23,8 +23,9 @@ absl::StatusOr<uint32_t> ArrayFiles::Add(const std::string& path) {
     if (manifest_[i].path == path) return i;
   }
   if (IsAddress(path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected arrays in a file of this machine, found an address: copy it (", ShownUrl(path), ")"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected arrays in a file of this machine, found an address: copy it (",
+                     ShownUrl(path), ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files_.Open(path);
   if (!file.ok()) return file.status();

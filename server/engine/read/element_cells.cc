@@ -17,6 +17,46 @@ constexpr size_t kGatheredBytes = 64;
 
 size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
+// A copy of so many bytes; those of single numbers without a call.
+void CopyValue(uint8_t* to, const uint8_t* from, size_t bytes) {
+  switch (bytes) {
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 1:
+      *to = *from;
+      return;
+    default:
+      std::memcpy(to, from, bytes);
+  }
+}
+
+// What lies at `offset` in each cell, side by side.
+template <size_t kBytes>
+void Gather(RowReferences rows, size_t offset, uint8_t* to) {
+  for (uint32_t row = 0; row < rows.rows; ++row)
+    std::memcpy(to + row * kBytes, rows[row].data + offset, kBytes);
+}
+
+void GatherValues(RowReferences rows, size_t offset, size_t bytes, uint8_t* to) {
+  switch (bytes) {
+    case 8:
+      return Gather<8>(rows, offset, to);
+    case 4:
+      return Gather<4>(rows, offset, to);
+    case 2:
+      return Gather<2>(rows, offset, to);
+    case 1:
+      return Gather<1>(rows, offset, to);
+    default:
+      for (uint32_t row = 0; row < rows.rows; ++row)
+        std::memcpy(to + row * bytes, rows[row].data + offset, bytes);
+  }
+}
+
 absl::Status Damaged() {
   return absl::DataLossError(
       "a kept element no longer is what was written: its file was damaged while it was in use "
@@ -77,15 +117,17 @@ void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t pat
                          uint8_t* cell) const {
   // No byte of a cell is left as it was found: it may go to a file.
   const auto pad = [cell](uint64_t begin) { std::memset(cell + begin, 0, Aligned(begin) - begin); };
+  std::memset(cell, 0, kAlignment);
   std::memcpy(cell, &path, sizeof(path));
-  pad(sizeof(path));
   uint64_t end = fixed_bytes_;
   for (size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
     const Column& column = columns[i];
     if (place.fixed) {
-      if (place.bytes > 0) std::memcpy(cell + place.offset, column.row(row), place.bytes);
-      pad(place.offset + place.bytes);
+      // Its last sixteen bytes are padded before they are written.
+      if (place.bytes % kAlignment != 0)
+        std::memset(cell + place.offset + place.bytes / kAlignment * kAlignment, 0, kAlignment);
+      if (place.bytes > 0) CopyValue(cell + place.offset, column.row(row), place.bytes);
       continue;
     }
     const Extent extent{end, column.row_size(row)};
@@ -240,9 +282,7 @@ RowStatus ElementCells::Load(RowReferences rows, FileTable& files, absl::Span<Co
     if (place.fixed && (column.data != nullptr || place.bytes <= kGatheredBytes)) {
       column.row_bytes = place.bytes;
       if (column.data == nullptr) column.data = arena.Allocate(rows.rows * place.bytes);
-      for (uint32_t row = 0; row < rows.rows; ++row) {
-        std::memcpy(column.data + row * place.bytes, rows[row].data + place.offset, place.bytes);
-      }
+      GatherValues(rows, place.offset, place.bytes, column.data);
       continue;
     }
     auto* values = arena.AllocateArray<RowBytes>(rows.rows);

@@ -10,6 +10,7 @@
 #include "io/record/named_access.h"
 #include "io/record/record_access.h"
 #include "io/record/record_chunk.h"
+#include "io/record/row_places.h"
 #include "server/engine/tasks/errands.h"
 
 namespace penstock {
@@ -222,6 +223,10 @@ absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t f
   if (entry.indexed != nullptr && IsAddress(entry.path)) {
     return absl::Status(status.code(),
                         absl::StrCat(status.message(), " (", entry.path, ", offset ", offset, ")"));
+  }
+  if (const auto* const rows = dynamic_cast<const RowPlaces*>(entry.indexed.get())) {
+    return WithMessage(status, absl::StrCat(status.message(), " (", entry.path, ", ",
+                                            rows->Describe(offset), ")"));
   }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle =
       entry.indexed != nullptr ? Open(file) : absl::NotFoundError("no file of records");

@@ -2,7 +2,8 @@
 //
 // The cell owns the documents' references (RecordStore::Own), so that the row is one reference like any other:
 //
-//     path (uint64) │ pieces (uint64) │ start, length (uint32 each) of every piece │ the document's RecordRef of every piece
+//     path (uint64) │ pieces (uint64) │ start, length, tokens of the document (uint32 each) of every piece │ zeros up to a multiple of 8
+//     │ the document's RecordRef of every piece
 //
 // Threads:  a written cell is constant.
 // Limits:   2^24 pieces.
@@ -21,11 +22,12 @@ class PackedRow {
   struct Piece {
     uint32_t start = 0;
     uint32_t length = 0;
+    uint32_t tokens = 0;  // that the whole document has
   };
 
   // Of a row with so many pieces.
   static uint32_t CellBytes(size_t pieces) {
-    return static_cast<uint32_t>(kHeaderBytes + pieces * (sizeof(Piece) + sizeof(RecordRef)));
+    return static_cast<uint32_t>(DocumentsAt(pieces) + pieces * sizeof(RecordRef));
   }
   // Writes one into that many bytes at `cell`. REQUIRES: as many documents as pieces.
   static void Write(uint64_t path, absl::Span<const Piece> pieces,
@@ -34,8 +36,9 @@ class PackedRow {
     std::memcpy(cell, &path, sizeof(path));
     std::memcpy(cell + sizeof(path), &count, sizeof(count));
     std::memcpy(cell + kHeaderBytes, pieces.data(), count * sizeof(Piece));
-    std::memcpy(cell + kHeaderBytes + count * sizeof(Piece), documents.data(),
-                count * sizeof(RecordRef));
+    std::memset(cell + kHeaderBytes + count * sizeof(Piece), 0,
+                DocumentsAt(count) - kHeaderBytes - count * sizeof(Piece));
+    std::memcpy(cell + DocumentsAt(count), documents.data(), count * sizeof(RecordRef));
   }
 
   // The one that a reference points at, while that has an owner.
@@ -44,11 +47,14 @@ class PackedRow {
   size_t num_pieces() const { return At<uint64_t>(sizeof(uint64_t)); }
   Piece piece(size_t i) const { return At<Piece>(kHeaderBytes + i * sizeof(Piece)); }
   RecordRef document(size_t i) const {
-    return At<RecordRef>(kHeaderBytes + num_pieces() * sizeof(Piece) + i * sizeof(RecordRef));
+    return At<RecordRef>(DocumentsAt(num_pieces()) + i * sizeof(RecordRef));
   }
 
  private:
   static constexpr size_t kHeaderBytes = 2 * sizeof(uint64_t);
+  static size_t DocumentsAt(size_t pieces) {
+    return kHeaderBytes + (pieces * sizeof(Piece) + 7) / 8 * 8;
+  }
 
   template <typename T>
   T At(size_t offset) const {

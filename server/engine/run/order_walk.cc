@@ -9,6 +9,7 @@
 #include "base/memory_account.h"
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
+#include "io/record/row_places.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/run/front.h"
 #include "server/engine/run/record_origins.h"
@@ -196,6 +197,8 @@ absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row)
       if (!ordinal.ok()) return ordinal.status();
       place.record = *ordinal;
       place.record_known = true;
+      if (const auto* const rows = dynamic_cast<const RowPlaces*>(entry.indexed.get()))
+        place.offset = rows->OffsetOf(record.offset);
     }
     places.push_back(std::move(place));
   }

@@ -11,12 +11,15 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/tick_clock.h"
 #include "server/engine/compute/stage_clock.h"
+#include "server/engine/run/function_times.h"
 
 namespace penstock {
 
@@ -26,7 +29,8 @@ enum class WorkKind : uint8_t {
   kBlock,        // the step
   kSection,      // nothing
   kErrand,       // nothing
-  kStage,        // inside of a block: the stage's index
+  kStage,        // inside of a block or a section: the stage's index
+  kFunction,     // inside of a stage: the index of its name in WorkSpans::functions
   kWaitForSlot,  // nothing
   kSleep,        // nothing
   kAway,  // rows that a process of the op's own computed (AwaySpan): the stage's index; `worker` is the process
@@ -42,6 +46,7 @@ struct WorkSpan {
 
 struct WorkSpans {
   std::vector<WorkSpan> spans;
+  std::vector<std::string> functions;  // the names of kFunction
   uint64_t dropped = 0;
 };
 
@@ -66,10 +71,11 @@ class WorkTrace {
 
   // What a worker has done since Now() returned `begin`; nothing where that was 0. What began before Begin() begins there.
   void Add(int worker, WorkKind kind, uint64_t begin, uint64_t detail = 0);
-  // The same of a block of `step`, and what each stage took of it, one behind the other: what the worker's clock has shown since it
-  // showed `before`.
-  void AddBlock(int worker, const StageClock& clock, uint64_t begin, uint64_t step,
-                const std::vector<uint64_t>& before);
+  // The same of a block (`detail`: its step) or a section, with what each stage took of it and each function of a stage, one behind the
+  // other: what the worker's clock has shown since it showed `before`, and what its functions have told since then.
+  void AddBlock(int worker, WorkKind kind, const StageClock& clock, uint64_t begin, uint64_t detail,
+                const std::vector<uint64_t>& before,
+                const std::vector<FunctionTimes::Function>& functions);
 
  private:
   static constexpr size_t kLanes = 64;
@@ -82,6 +88,7 @@ class WorkTrace {
     std::vector<std::unique_ptr<Chunk>> chunks;  // under mutex
     size_t spans = 0;                            // under mutex
     uint64_t dropped = 0;                        // under mutex
+    std::map<std::string, uint64_t> functions;   // under mutex: their indices in this lane
   };
 
   // Under the lane's mutex.

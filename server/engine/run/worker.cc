@@ -34,7 +34,25 @@ Worker::Worker(WorkSite& site, int number, const PrefixMember* sharing, bool hol
       clock_(site.gauges.clock(number)),
       runner_(site.files, clock_, sharing),
       reader_(site.store),
-      section_runner_(site.store, site.files, clock_, sharing) {}
+      section_runner_(site.store, site.files, clock_, sharing),
+      function_times_(clock_) {}
+
+Worker::Watched::Watched(Worker& worker, WorkKind kind, uint64_t detail)
+    : worker_(worker),
+      kind_(kind),
+      detail_(detail),
+      begin_(worker.site_.trace.Now()),
+      functions_(begin_ == 0 ? nullptr : &worker.function_times_) {
+  if (begin_ == 0) return;
+  worker_.clock_.CopyTicks(&worker_.ticks_before_);
+  worker_.function_times_.Clear();
+}
+
+Worker::Watched::~Watched() {
+  if (begin_ == 0) return;
+  worker_.site_.trace.AddBlock(worker_.number_, kind_, worker_.clock_, begin_, detail_,
+                               worker_.ticks_before_, worker_.function_times_.functions());
+}
 
 void Worker::Run(const WorkerThreads& threads) {
   while (!threads.IsOver(number_)) {
@@ -138,13 +156,11 @@ bool Worker::RunBlock() {
     GoOn(block);
     return true;
   }
-  const uint64_t begin = site_.trace.Now();
-  if (begin != 0) clock_.CopyTicks(&ticks_before_);
+  const Watched watched(*this, WorkKind::kBlock, task->number);
   const uint64_t start = Ticks();
   const uint32_t rows = Fill(*task);
   if (rows > 0) Learn((Ticks() - start) / rows);
   Finish(*task);
-  if (begin != 0) site_.trace.AddBlock(number_, clock_, begin, task->number, ticks_before_);
   return true;
 }
 
@@ -190,9 +206,7 @@ bool Worker::RunSection() {
     section_ = task;
     return true;
   }
-  const uint64_t begin = site_.trace.Now();
   Finish(task);
-  site_.trace.Add(number_, WorkKind::kSection, begin);
   return true;
 }
 
@@ -205,6 +219,7 @@ void Worker::Finish(SectionTask* task) {
     GoOn(block);
     return;
   }
+  const Watched watched(*this, WorkKind::kSection, 0);
   section_runner_.Run(task);
   site_.work.NotifyAll();
 }
@@ -217,25 +232,28 @@ bool Worker::RunBack() {
 }
 
 void Worker::GoOn(AwayBlock* block) {
-  const uint64_t begin = site_.trace.Now();
+  bool is_done = false;
   if (block->section != nullptr) {
     const Section& section = *block->section->section;
     // A batch that is an element goes in one.
     const std::vector<const WorkNode*> nodes = section.batch == nullptr
                                                    ? RowsAway::NodesOf(*section.work)
                                                    : std::vector<const WorkNode*>();
-    const bool is_done = block->RunSection(nodes, site_.away, clock_);
-    site_.trace.Add(number_, WorkKind::kSection, begin);
+    {
+      const Watched watched(*this, WorkKind::kSection, 0);
+      is_done = block->RunSection(nodes, site_.away, clock_);
+    }
     if (!is_done) return;
     site_.blocks.Give(block);
     site_.work.NotifyAll();
     return;
   }
   const BlockTask task = *block->block;
-  if (begin != 0) clock_.CopyTicks(&ticks_before_);
-  const bool is_done = block->RunBlock(site_.plan.program(), site_.away_nodes,
-                                       site_.plan.grain_rows(), site_.away, clock_);
-  if (begin != 0) site_.trace.AddBlock(number_, clock_, begin, task.number, ticks_before_);
+  {
+    const Watched watched(*this, WorkKind::kBlock, task.number);
+    is_done = block->RunBlock(site_.plan.program(), site_.away_nodes, site_.plan.grain_rows(),
+                              site_.away, clock_);
+  }
   if (!is_done) return;
   site_.blocks.Give(block);
   Finish(task);

@@ -13,9 +13,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/step_times.h"
 #include "server/engine/compute/block_runner.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
+#include "server/engine/run/function_times.h"
 #include "server/engine/run/step_assembler.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/run/work_trace.h"
@@ -83,6 +85,22 @@ class Worker {
   uint64_t spare_cells() const { return reader_.spare_cells() + section_runner_.spare_cells(); }
 
  private:
+  // A block or a section, traced with its stages and their functions while somebody asks for that.
+  class Watched {
+   public:
+    Watched(Worker& worker, WorkKind kind, uint64_t detail);
+    ~Watched();
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+
+   private:
+    Worker& worker_;
+    const WorkKind kind_;
+    const uint64_t detail_;
+    const uint64_t begin_;
+    const StepTimes::Scope functions_;
+  };
+
   void RunUntilOver(const WorkerThreads& threads);
   void WaitForSlot();
   bool RunBlock();
@@ -109,8 +127,10 @@ class Worker {
   BlockRunner runner_;
   ChunkReader reader_;
   SectionRunner section_runner_;
-  std::vector<uint64_t> ticks_before_;  // of the stages, in front of a block that is traced
-  uint64_t row_ticks_ = 0;              // what a row took lately; 0: not known yet
+  // Of what is traced: the stages' clocks in front of it, and its functions.
+  std::vector<uint64_t> ticks_before_;
+  FunctionTimes function_times_;
+  uint64_t row_ticks_ = 0;  // what a row took lately; 0: not known yet
 
   // What it holds: one of them.
   ReadRequest* read_ = nullptr;

@@ -33,6 +33,8 @@ class SplitOp {
   // How many every element makes, whatever its values; absent where that differs or is not known.
   virtual std::optional<uint64_t> elements_of_each() const { return std::nullopt; }
   bool one_to_one() const { return elements_of_each() == 1; }
+  // How many rows one task takes together; absent: as many as their types say are little work.
+  virtual std::optional<uint32_t> block_rows() const { return std::nullopt; }
   // Whether an element makes those that lie along its first axis, in their order.
   virtual bool makes_rows() const { return false; }
 

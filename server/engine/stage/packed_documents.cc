@@ -1,30 +1,20 @@
 #include "server/engine/stage/packed_documents.h"
 
-#include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/compute/countable_loader.h"
 #include "server/engine/read/packed_row.h"
+#include "server/engine/stage/packed_by_counts.h"
+#include "server/engine/stage/packed_row_writer.h"
 
 namespace penstock {
 namespace {
 
 constexpr int64_t kMaxDocumentTokens = (int64_t{1} << 31) - 2;
-
-// The int32 or int64 () of a row.
-int64_t AnswerBegin(const Feature& feature, const Column& column, size_t row) {
-  int64_t value = 0;
-  if (feature.type.dtype == DType::kInt64) {
-    std::memcpy(&value, column.row(row), sizeof(value));
-  } else {
-    int32_t narrow = 0;
-    std::memcpy(&narrow, column.row(row), sizeof(narrow));
-    value = narrow;
-  }
-  return value;
-}
 
 class Measuring final : public WorkOp {
  public:
@@ -89,33 +79,18 @@ class Measuring final : public WorkOp {
   Signature output_;
 };
 
-// Values of a feature with one for each token: those of a piece, of an end id and of padding.
-void FillValue(uint8_t* to, size_t count, const uint8_t* value, size_t value_bytes) {
-  if (value_bytes == 1) {
-    std::memset(to, *value, count);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) std::memcpy(to + i * value_bytes, value, value_bytes);
-}
-
-class PackedLoader final : public ColumnLoader {
+class PackedLoader final : public ColumnLoader, public CountableLoader {
  public:
-  PackedLoader(const Signature& documents, const PackForm& form, const ElementCells& cells)
-      : form_(form),
+  PackedLoader(const PackedDocuments& packed, const ElementCells& cells)
+      : packed_(packed),
         cells_(cells),
-        output_(PackedSignature(documents, form)),
-        token_bytes_(DTypeSize(documents[form.tokens].type.dtype)) {
-    WriteId(form.pad_id, pad_);
-    WriteId(form.end_id.value_or(0), end_);
-    if (form.mask >= LossMask::kFeature) mask_feature_ = documents[form.mask_by];
-  }
+        writer_(packed.documents, packed.form),
+        counting_(MeasureDocuments(packed.documents, packed.form)) {}
 
-  const Signature& output() const override { return output_; }
+  const Signature& output() const override { return writer_.output(); }
   bool is_dict() const override { return true; }
 
-  uint64_t Path(const RecordRef& reference) const override {
-    return MixPath(ElementCells::PackedPath(reference), reference.epoch);
-  }
+  uint64_t Path(const RecordRef& reference) const override { return PathOfPacked(reference); }
   // Of the first document.
   bool locates_batch() const override { return true; }
 
@@ -133,140 +108,49 @@ class PackedLoader final : public ColumnLoader {
     RowStatus loaded = cells_.Load({documents, static_cast<uint32_t>(pieces), 1}, files,
                                    absl::MakeSpan(in), arena);
     if (!loaded.ok()) return loaded;
-    Allocate(rows, out, arena);
+    writer_.AllocateRows(rows, out, arena);
     size_t first = 0;
     for (uint32_t row = 0; row < rows.rows; ++row) {
       const PackedRow packed(rows[row]);
-      WriteRow(packed, in, first, row, out);
+      writer_.WriteRow(packed, in, first, row, out);
       first += packed.num_pieces();
     }
     return {};
   }
 
+  const WorkOp& counting() const override { return *counting_; }
+  const std::optional<IgnoredFailures>& ignored() const override { return packed_.ignored; }
+
+  std::string CountingKey() const override {
+    const PackForm& form = packed_.form;
+    std::string key = absl::StrCat("tokens ", packed_.documents[form.tokens].name,
+                                   form.end_id ? ", and an end" : "");
+    if (form.refuses_long) absl::StrAppend(&key, ", at most ", form.sequence_length);
+    if (form.mask >= LossMask::kFeature) {
+      absl::StrAppend(&key, form.mask == LossMask::kAnswer ? ", answer from " : ", mask ",
+                      packed_.documents[form.mask_by].name);
+    }
+    return key;
+  }
+
+  OrderFactory OrderByCounts(std::shared_ptr<DocumentCounts> counts, const WorkNode* elements,
+                             std::string stage_name) const override {
+    return [windows = packed_.windows,
+            counted = CountedDocuments{std::move(counts), elements, packed_.windows.stage,
+                                       std::move(stage_name), packed_.ignored}](
+               FrontContext& context, OrderInputs inputs) {
+      return PackOrder(context, windows, DocumentsByCounts(context, counted, std::move(inputs[0])));
+    };
+  }
+  std::unique_ptr<ColumnLoader> LoaderByCounts() const override {
+    return std::make_unique<PackedByCounts>(packed_);
+  }
+
  private:
-  void WriteId(int64_t id, uint8_t* to) const {
-    const auto narrow = static_cast<int32_t>(id);
-    if (token_bytes_ == sizeof(id)) {
-      std::memcpy(to, &id, sizeof(id));
-    } else {
-      std::memcpy(to, &narrow, sizeof(narrow));
-    }
-  }
-
-  void Allocate(RowReferences rows, absl::Span<Column> out, Arena& arena) const {
-    for (size_t i = 0; i < output_.size(); ++i) {
-      Column& column = out[i];
-      if (const std::optional<int64_t> bytes = NumBytes(output_[i].type)) {
-        column.row_bytes = *bytes;
-        if (column.data == nullptr) column.data = arena.Allocate(rows.rows * *bytes);
-        continue;
-      }
-      // Only cu_seqlens has a size of its own in each row.
-      auto* const values = arena.AllocateArray<RowBytes>(rows.rows);
-      auto* const dims = arena.AllocateArray<int64_t>(rows.rows);
-      for (uint32_t row = 0; row < rows.rows; ++row) {
-        dims[row] = static_cast<int64_t>(PackedRow(rows[row]).num_pieces()) + 1;
-        const size_t bytes = dims[row] * sizeof(int32_t);
-        values[row] = {arena.Allocate(bytes), bytes};
-      }
-      column.rows = values;
-      column.dims = dims;
-    }
-  }
-
-  // `first`: where the documents of its pieces are among the rows of `in`.
-  void WriteRow(const PackedRow& packed, absl::Span<const Column> in, size_t first, uint32_t row,
-                absl::Span<Column> out) const {
-    const auto row_of = [row](const Column& column) {
-      return column.rows != nullptr ? const_cast<uint8_t*>(column.rows[row].data)
-                                    : column.data + row * column.row_bytes;
-    };
-    size_t feature = 0;
-    uint8_t* const tokens = row_of(out[feature++]);
-    auto* const segment_ids = form_.segment_ids ? row_of(out[feature++]) : nullptr;
-    auto* const positions = form_.positions ? row_of(out[feature++]) : nullptr;
-    auto* const mask = form_.mask != LossMask::kNone ? row_of(out[feature++]) : nullptr;
-    auto* const ends = form_.cu_seqlens ? row_of(out[feature++]) : nullptr;
-    const auto put = [](uint8_t* to, size_t i, size_t number) {
-      const auto value = static_cast<int32_t>(number);
-      std::memcpy(to + i * sizeof(value), &value, sizeof(value));
-    };
-    const size_t length = form_.sequence_length;
-    size_t used = 0;
-    const size_t pieces = packed.num_pieces();
-    if (ends != nullptr) put(ends, 0, 0);
-    for (size_t i = 0; i < pieces; ++i) {
-      const PackedRow::Piece piece = packed.piece(i);
-      const size_t document = first + i;
-      CopyTokens(in[0], document, piece, tokens + used * token_bytes_);
-      for (size_t t = 0; segment_ids != nullptr && t < piece.length; ++t)
-        put(segment_ids, used + t, i + 1);
-      for (size_t t = 0; positions != nullptr && t < piece.length; ++t) put(positions, used + t, t);
-      if (mask != nullptr) CopyMask(in, document, piece, mask, used);
-      used += piece.length;
-      if (ends != nullptr) put(ends, i + 1, used);
-    }
-    const size_t places = form_.max_documents ? *form_.max_documents + 1 : pieces + 1;
-    for (size_t i = pieces + 1; ends != nullptr && i < places; ++i) put(ends, i, used);
-    const size_t padding = length - used;
-    FillValue(tokens + used * token_bytes_, padding, pad_, token_bytes_);
-    if (segment_ids != nullptr)
-      std::memset(segment_ids + used * sizeof(int32_t), 0, padding * sizeof(int32_t));
-    if (positions != nullptr)
-      std::memset(positions + used * sizeof(int32_t), 0, padding * sizeof(int32_t));
-    if (mask != nullptr) std::memset(mask + used * mask_bytes(), 0, padding * mask_bytes());
-  }
-
-  size_t mask_bytes() const {
-    return form_.mask == LossMask::kFeature ? DTypeSize(mask_feature_.type.dtype) : 1;
-  }
-
-  // The tokens of a document end with the end id, which is in no column.
-  size_t StoredOf(const Column& column, size_t document, const PackedRow::Piece& piece,
-                  size_t bytes) const {
-    const size_t stored = column.row_size(document) / bytes;
-    return std::min<size_t>(piece.length, stored - std::min<size_t>(stored, piece.start));
-  }
-
-  void CopyTokens(const Column& column, size_t document, const PackedRow::Piece& piece,
-                  uint8_t* to) const {
-    const size_t stored = StoredOf(column, document, piece, token_bytes_);
-    if (stored > 0) {
-      std::memcpy(to, column.row(document) + piece.start * token_bytes_, stored * token_bytes_);
-    }
-    FillValue(to + stored * token_bytes_, piece.length - stored, end_, token_bytes_);
-  }
-
-  void CopyMask(absl::Span<const Column> in, size_t document, const PackedRow::Piece& piece,
-                uint8_t* mask, size_t used) const {
-    if (form_.mask == LossMask::kTokens) {
-      std::memset(mask + used, 1, piece.length);
-      return;
-    }
-    if (form_.mask == LossMask::kAnswer) {
-      const int64_t begin = AnswerBegin(mask_feature_, in[1], document);
-      const size_t prompt = std::clamp<int64_t>(begin - piece.start, 0, piece.length);
-      std::memset(mask + used, 0, prompt);
-      std::memset(mask + used + prompt, 1, piece.length - prompt);
-      return;
-    }
-    const size_t bytes = mask_bytes();
-    const size_t stored = StoredOf(in[1], document, piece, bytes);
-    uint8_t* const to = mask + used * bytes;
-    if (stored > 0) std::memcpy(to, in[1].row(document) + piece.start * bytes, stored * bytes);
-    const size_t all = in[1].row_size(document) / bytes;
-    constexpr uint8_t kZero[16] = {};
-    const uint8_t* const last = all > 0 ? in[1].row(document) + (all - 1) * bytes : kZero;
-    FillValue(to + stored * bytes, piece.length - stored, last, bytes);
-  }
-
-  const PackForm form_;
+  const PackedDocuments packed_;
   const ElementCells& cells_;
-  const Signature output_;
-  const size_t token_bytes_;
-  Feature mask_feature_;
-  uint8_t pad_[sizeof(int64_t)] = {};  // as a token
-  uint8_t end_[sizeof(int64_t)] = {};  // the same
+  const PackedRowWriter writer_;
+  const std::unique_ptr<WorkOp> counting_;
 };
 
 }  // namespace
@@ -293,9 +177,12 @@ Signature PackedSignature(const Signature& documents, const PackForm& form) {
   return packed;
 }
 
-std::unique_ptr<ColumnLoader> LoadPacked(const Signature& documents, const PackForm& form,
-                                         const ElementCells& cells) {
-  return std::make_unique<PackedLoader>(documents, form, cells);
+uint64_t PathOfPacked(const RecordRef& row) {
+  return MixPath(ElementCells::PackedPath(row), row.epoch);
+}
+
+std::unique_ptr<ColumnLoader> LoadPacked(const PackedDocuments& packed, const ElementCells& cells) {
+  return std::make_unique<PackedLoader>(packed, cells);
 }
 
 }  // namespace penstock

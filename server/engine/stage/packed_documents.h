@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 
+#include "server/engine/order/pack_order.h"
 #include "server/engine/order/work_op.h"
 #include "server/engine/read/column_loader.h"
 #include "server/engine/read/element_cells.h"
+#include "server/engine/read/skip_limits.h"
 
 namespace penstock {
 
@@ -42,11 +44,22 @@ struct PackForm {
 // anything. DataLoss for one that does not fit together, is too long, or has more than 2^31 - 2 tokens.
 std::unique_ptr<WorkOp> MeasureDocuments(const Signature& documents, const PackForm& form);
 
+// What is packed, and how.
+struct PackedDocuments {
+  Signature documents;
+  PackForm form;
+  PackWindows windows;
+  std::optional<IgnoredFailures> ignored;  // where documents that fail are left out
+};
+
 // The features of a sequence of these documents.
 Signature PackedSignature(const Signature& documents, const PackForm& form);
 
-// Loads the rows that PackOrder() makes of elements in `cells`, which are those of MeasureDocuments() and outlive it.
-std::unique_ptr<ColumnLoader> LoadPacked(const Signature& documents, const PackForm& form,
-                                         const ElementCells& cells);
+// The path of a row that PackOrder() made.
+uint64_t PathOfPacked(const RecordRef& row);
+
+// Loads the rows that PackOrder() makes of elements in `cells`, which are those of MeasureDocuments() and outlive it. An index of tokens
+// may take their place (CountableLoader).
+std::unique_ptr<ColumnLoader> LoadPacked(const PackedDocuments& packed, const ElementCells& cells);
 
 }  // namespace penstock

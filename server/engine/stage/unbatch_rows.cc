@@ -112,10 +112,11 @@ class UnjoinOp final : public ChainedOrderOp {
 // Rows of the first axis.
 class UnbatchOp final : public SplitOp {
  public:
-  UnbatchOp(Signature input, Signature output)
-      : input_(std::move(input)), output_(std::move(output)) {}
+  UnbatchOp(Signature input, Signature output, std::optional<uint32_t> block_rows)
+      : input_(std::move(input)), output_(std::move(output)), block_rows_(block_rows) {}
 
   const Signature& output() const override { return output_; }
+  std::optional<uint32_t> block_rows() const override { return block_rows_; }
   bool makes_rows() const override { return true; }
 
   std::optional<uint64_t> elements_of_each() const override {
@@ -158,6 +159,13 @@ class UnbatchOp final : public SplitOp {
   Column Rows(size_t feature, const Column& column, const Split& split, size_t total,
               Arena& arena) const {
     const TensorType& type = output_[feature].type;
+    // The rows of one element are side by side already.
+    if (split.counts.size() == 1 && total > 0 && NumBytes(type)) {
+      Column result;
+      result.data = const_cast<uint8_t*>(column.row(0));
+      result.row_bytes = column.row_size(0) / total;
+      return result;
+    }
     const size_t ndim = type.shape.size();
     auto* values = arena.AllocateArray<RowBytes>(total);
     const bool unknown =
@@ -221,6 +229,7 @@ class UnbatchOp final : public SplitOp {
 
   const Signature input_;
   const Signature output_;
+  const std::optional<uint32_t> block_rows_;
 };
 
 bool HasRows(const Feature& feature) {
@@ -240,7 +249,7 @@ bool RowsMayDiffer(const PlanBuilder& plan) {
 
 }  // namespace
 
-absl::Status AddUnbatch(PlanBuilder& plan) {
+absl::Status AddUnbatch(PlanBuilder& plan, std::optional<uint32_t> block_rows) {
   // Padding is no element's own, and rows that make no batch give none back: such batches are made first.
   const bool may_fail = plan.batched() && RowsMayDiffer(plan);
   if (may_fail) plan.RaiseMeaning({2, "a batch whose rows differ in shape gives no elements"});
@@ -258,15 +267,15 @@ absl::Status AddUnbatch(PlanBuilder& plan) {
         absl::StrCat("expected dense features with at least one axis, found \"", feature.name,
                      "\" ", TypeToString(feature.type), HowToBeDense(feature.type)));
   }
-  plan.EndSection(RowsOf(plan.signature()), plan.structure());
+  plan.EndSection(RowsOf(plan.signature(), block_rows), plan.structure());
   return absl::OkStatus();
 }
 
-std::unique_ptr<SplitOp> RowsOf(const Signature& signature) {
+std::unique_ptr<SplitOp> RowsOf(const Signature& signature, std::optional<uint32_t> block_rows) {
   if (!std::all_of(signature.begin(), signature.end(), HasRows)) return nullptr;
   Signature output = signature;
   for (Feature& feature : output) feature.type.shape.erase(feature.type.shape.begin());
-  return std::make_unique<UnbatchOp>(signature, std::move(output));
+  return std::make_unique<UnbatchOp>(signature, std::move(output), block_rows);
 }
 
 }  // namespace penstock

@@ -262,8 +262,9 @@ void Sessions::Enter(const std::string& pipeline, Waiting& waiting,
     End(key, "could not be answered");
     return;
   }
-  spdlog::info("pipeline {}: consumer {} of group {} attached (process {})", pipeline,
-               session.attached.handle.id, waiting.newcomer.spec.group, session.visitor.pid);
+  spdlog::info("pipeline {}: consumer {} of group {} attached (process {} of user {})", pipeline,
+               session.attached.handle.id, waiting.newcomer.spec.group, session.visitor.pid,
+               session.visitor.who.uid);
   Tell(session, v1::EVENT_KIND_ATTACHED,
        absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                     ") to group ", session.group, " at step ", session.attached.handle.start_step));
@@ -282,10 +283,11 @@ void Sessions::Tell(const Session& session, v1::EventKind kind, std::string text
   consumer->set_group(session.group);
   consumer->set_name(session.name);
   consumer->set_pid(session.visitor.pid);
+  if (const auto uid = ShownUid(session.visitor.who.uid)) consumer->set_uid(*uid);
   for (const ring::ConsumerStats& one : session.attached.stream->writer().Consumers()) {
     if (one.id == session.attached.handle.id) consumer->set_position(one.position);
   }
-  table_.events().Publish(std::move(event));
+  table_.Publish(std::move(event));
 }
 
 bool Sessions::NoteGone(Session& session) {

@@ -11,12 +11,15 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "base/new_thread.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "penstock/v1/control.pb.h"
 #include "server/engine/run/step_count.h"
+#include "server/python/offers.h"
 #include "server/service/socket/fair_places.h"
 #include "server/service/state/overrides.h"
 #include "server/service/stream/ring_sink.h"
@@ -282,14 +285,19 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
     const auto visible = [&](const std::string& name) {
       return access_.Has(request.visitor.who, v1::RIGHT_READ, name);
     };
-    if (status.ok()) status = table_.Delete(parsed.pipeline, visible);
+    if (status.ok()) {
+      status = table_.Delete(parsed.pipeline, visible, /*expected=*/nullptr,
+                             AskerOf(request.visitor.who));
+    }
     if (!status.ok()) return status;
     return std::string();
   }
   if (parsed.operation == ring::Operation::kSkipped) return Skipped(request);
   if (parsed.operation == ring::Operation::kStats) return Stats(request);
+  if (parsed.operation == ring::Operation::kOffer) return Offer(request);
   absl::StatusOr<Parts> parts = ReadParts(request.file.get(), parsed.part_bytes);
   if (!parts.ok()) return parts.status();
+  if (parsed.operation == ring::Operation::kRedivide) return Redivide(request, parts->text);
   v1::SpecSource source;
   source.mutable_text()->set_text(std::move(parts->text));
   source.mutable_text()->set_file_name(std::move(parts->file_name));
@@ -300,8 +308,8 @@ absl::StatusOr<std::string> SpecRequests::Run(Request& request) {
   absl::Status admitted = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, spec->name());
   if (!admitted.ok()) return admitted;
   if (parsed.operation == ring::Operation::kCreate) return Create(request, *spec, parts->cursor);
-  const auto checked =
-      table_.Check(*spec, WhileConnected(request.visitor.socket.get()), WorldOf(parsed));
+  const auto checked = table_.Check(*spec, WhileConnected(request.visitor.socket.get()),
+                                    WorldOf(parsed), request.visitor.who.uid);
   if (!checked.ok()) return checked.status();
   if (parsed.operation == ring::Operation::kCount) return ToJson(CountSteps(*checked->plan));
   return ToJson(Describe(*checked), checked->plan->Explain());
@@ -332,12 +340,53 @@ absl::StatusOr<std::string> SpecRequests::Stats(const Request& request) const {
   return ToJson(stats_(**pipeline, VisibleTo(request)));
 }
 
+absl::StatusOr<std::string> SpecRequests::Redivide(const Request& request,
+                                                   const std::string& text) const {
+  const ring::ParsedRequest& parsed = request.parsed;
+  absl::Status status = access_.Admit(request.visitor.who, v1::RIGHT_CONTROL, parsed.pipeline);
+  if (!status.ok()) return status;
+  const auto pipeline = table_.Find(parsed.pipeline, VisibleTo(request));
+  if (!pipeline.ok()) return pipeline.status();
+  uint64_t step = 0;
+  if (!absl::SimpleAtoi(text, &step) || step > kMaxChangeStep) {
+    return absl::InvalidArgumentError(absl::StrCat("step: expected a number of at most ",
+                                                   kMaxChangeStep, ", found \"", text.substr(0, 32),
+                                                   "\""));
+  }
+  RequestedChange requested;
+  requested.step = step;
+  requested.change.set_time_unix_ms(absl::ToUnixMillis(absl::Now()));
+  requested.change.mutable_world()->set_hosts(parsed.world_hosts);
+  requested.change.mutable_world()->set_host(parsed.world_host);
+  v1::UpdatePipelineResponse response;
+  absl::StatusOr<v1::Change> change = (*pipeline)->Update(requested, response.mutable_notice());
+  if (!change.ok()) return change.status();
+  *response.mutable_change() = *std::move(change);
+  response.set_etag((*pipeline)->etag());
+  return ToJson(response);
+}
+
+absl::StatusOr<std::string> SpecRequests::Offer(Request& request) {
+  const Identity& who = request.visitor.who;
+  if (absl::Status status = access_.CountRequest(who); !status.ok()) return status;
+  if (who.uid == geteuid()) {
+    return absl::FailedPreconditionError(absl::StrCat("this daemon is of user ", who.uid,
+                                                      ", and starts that user's workers itself"));
+  }
+  absl::Status added =
+      python::TheOffers().Add(who.uid, std::move(request.file), std::move(request.visitor.pidfd));
+  if (!added.ok()) return added;
+  return std::string();
+}
+
 absl::StatusOr<std::string> SpecRequests::Create(Request& request, const v1::PipelineSpec& spec,
                                                  const std::string& cursor) {
   PipelineOptions options;
   options.cursor = cursor;
   options.world = WorldOf(request.parsed);
+  options.fewest_hosts = request.parsed.fewest_hosts;
   options.owner = {"", request.visitor.who.uid, request.visitor.pid};
+  options.created_by = AskerOf(request.visitor.who);
   options.unwanted = WhileConnected(request.visitor.socket.get());
   const auto pipeline = table_.Create(
       spec, std::move(options),

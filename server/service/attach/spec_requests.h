@@ -89,8 +89,12 @@ class SpecRequests {
   // Of a pipeline that the visitor may read.
   absl::StatusOr<std::string> Skipped(const Request& request) const;
   absl::StatusOr<std::string> Stats(const Request& request) const;
+  // From the step on whose number `text` is.
+  absl::StatusOr<std::string> Redivide(const Request& request, const std::string& text) const;
   absl::StatusOr<std::shared_ptr<Pipeline>> Readable(const Request& request) const;
   PipelineTable::Visible VisibleTo(const Request& request) const;
+  // The visitor's user has functions, and a process that starts workers for them.
+  absl::StatusOr<std::string> Offer(Request& request);
   absl::StatusOr<std::string> Create(Request& request, const v1::PipelineSpec& spec,
                                      const std::string& cursor);
 

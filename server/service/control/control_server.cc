@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "server/service/control/pipeline_service.h"
+#include "server/service/socket/asker.h"
 #include "server/service/socket/call_places.h"
 #include "server/service/socket/tcp_listener.h"
 #include "spdlog/spdlog.h"
@@ -30,7 +31,6 @@ constexpr int kFurtherThreads = 8;
 // What gRPC takes at its start; it aborts where it gets less.
 constexpr int kStartThreads = 16;
 
-constexpr uid_t kCertificateUid = UINT32_MAX - 1;
 // The part of tcp.max_connections that one address may have.
 constexpr int kAddressShare = 4;
 

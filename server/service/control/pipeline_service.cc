@@ -118,6 +118,16 @@ absl::StatusOr<Identity> PipelineServiceImpl::Caller(const grpc::ServerContext* 
   return *std::move(who);
 }
 
+std::optional<uid_t> PipelineServiceImpl::UserOf(const grpc::ServerContext* context) const {
+  const absl::StatusOr<Identity> who = Caller(context);
+  return who.ok() ? std::optional(who->uid) : std::nullopt;
+}
+
+Asker PipelineServiceImpl::By(const grpc::ServerContext* context) const {
+  const std::optional<Identity> who = who_is_(*context);
+  return who ? AskerOf(*who) : Asker();
+}
+
 PipelineTable::Visible PipelineServiceImpl::VisibleTo(const grpc::ServerContext* context) const {
   return [this, context](const std::string& name) {
     return gate_(*context, v1::RIGHT_READ, name, Asked::kItem).ok();
@@ -169,7 +179,9 @@ grpc::Status PipelineServiceImpl::CreatePipeline(grpc::ServerContext* context,
   options.state.history.assign(request->history().begin(), request->history().end());
   options.request_id = request->request_id();
   options.world = WorldIn(*request);
+  options.fewest_hosts = FewestHostsIn(*request);
   options.owner = {"", creator->uid, creator->pid};
+  options.created_by = AskerOf(*creator);
   options.unwanted = WhileCalled(context, kPlanTime, "the creation");
   if (options.request_id.size() > kMaxRequestIdBytes) {
     return ToGrpc(WithField(absl::InvalidArgumentError(absl::StrCat(
@@ -193,8 +205,8 @@ grpc::Status PipelineServiceImpl::ValidatePipeline(grpc::ServerContext* context,
                                                    v1::ValidatePipelineResponse* response) {
   const auto spec = Resolve(context, request->source());
   if (!spec.ok()) return ToGrpc(spec.status());
-  const auto checked =
-      table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"), WorldIn(*request));
+  const auto checked = table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"),
+                                    WorldIn(*request), UserOf(context));
   if (!checked.ok()) return ToGrpc(InSpec(checked.status()), spec->name());
   *response->mutable_pipeline() = Describe(*checked);
   response->set_explanation(checked->plan->Explain());
@@ -223,6 +235,7 @@ grpc::Status PipelineServiceImpl::ListPipelines(grpc::ServerContext* context,
     v1::Pipeline& out = all[name];
     out.set_name(name);
     out.set_state(v1::PIPELINE_STATE_RETURNING);
+    if (const auto uid = table_.OwnerUid(name)) out.set_owner_uid(*uid);
     if (failure.ok()) continue;
     out.mutable_error()->set_code(static_cast<int32_t>(failure.code()));
     out.mutable_error()->set_message(ReadableUtf8(failure.message()));
@@ -284,7 +297,7 @@ grpc::Status PipelineServiceImpl::LookUp(const grpc::ServerContext* context,
   const LookUpPlace place(look_ups_, Caller(context));
   if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
   const Unwanted unwanted = WhileLookedUp(context);
-  const auto checked = table_.Check(*spec, unwanted);
+  const auto checked = table_.Check(*spec, unwanted, {}, UserOf(context));
   if (!checked.ok()) return ToGrpc(checked.status());
   if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())
     return ToGrpc(seeds);
@@ -363,7 +376,8 @@ grpc::Status PipelineServiceImpl::DeletePipeline(grpc::ServerContext* context,
   // Not Get(): what has not come back after a restart can be deleted as well.
   const absl::Status status = Admit(context, v1::RIGHT_CONTROL, request->name());
   if (!status.ok()) return ToGrpc(WithReason(status, "ACCESS_DENIED"), request->name());
-  const absl::Status deleted = table_.Delete(request->name(), VisibleTo(context));
+  const absl::Status deleted =
+      table_.Delete(request->name(), VisibleTo(context), /*expected=*/nullptr, By(context));
   return ToGrpc(deleted.ok() ? deleted : NotThere(deleted), request->name());
 }
 

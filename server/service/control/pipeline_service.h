@@ -16,6 +16,7 @@
 #include "penstock/v1/server.pb.h"
 #include "server/service/pipeline/pipeline_table.h"
 #include "server/service/socket/access.h"
+#include "server/service/socket/asker.h"
 #include "server/service/socket/user_places.h"
 #include "server/service/tune/monitor.h"
 
@@ -51,6 +52,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                           grpc::ServerWriter<v1::WatchStatsResponse>* writer) override;
   grpc::Status WatchEvents(grpc::ServerContext* context, const v1::WatchEventsRequest* request,
                            grpc::ServerWriter<v1::WatchEventsResponse>* writer) override;
+  grpc::Status IndexTokens(grpc::ServerContext* context, const v1::IndexTokensRequest* request,
+                           grpc::ServerWriter<v1::IndexTokensResponse>* writer) override;
   grpc::Status SamplePipeline(grpc::ServerContext* context,
                               const v1::SamplePipelineRequest* request,
                               v1::SamplePipelineResponse* response) override;
@@ -118,6 +121,9 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
                      const std::string& pipeline) const;
   // PermissionDenied when the caller has hung up.
   absl::StatusOr<Identity> Caller(const grpc::ServerContext* context) const;
+  std::optional<uid_t> UserOf(const grpc::ServerContext* context) const;
+  // The same for events and the log; nobody when the caller has hung up.
+  Asker By(const grpc::ServerContext* context) const;
   // The spec of `source`, which its author may have this daemon read.
   absl::StatusOr<v1::PipelineSpec> Resolve(const grpc::ServerContext* context,
                                            const v1::SpecSource& source) const;

@@ -119,16 +119,29 @@ absl::Status CheckWithdraws(const v1::UpdatePipelineRequest& request) {
       "withdraw");
 }
 
-// No stream gets so far, and a change that waits there would hold up all others.
-constexpr uint64_t kMaxStep = uint64_t{1} << 62;
+absl::Status ReadWorld(const v1::UpdatePipelineRequest& request, v1::Change* change) {
+  v1::UpdatePipelineRequest only;
+  only.set_name(request.name());
+  only.set_etag(request.etag());
+  if (request.has_step()) only.set_step(request.step());
+  *only.mutable_world() = request.world();
+  if (!google::protobuf::util::MessageDifferencer::Equals(only, request)) {
+    return WithField(absl::InvalidArgumentError(
+                         "world: nothing but the name, the step and the etag goes with it"),
+                     "world");
+  }
+  change->mutable_world()->set_hosts(request.world().hosts());
+  change->mutable_world()->set_host(request.world().host());
+  return absl::OkStatus();
+}
 
 template <typename Request>
 absl::Status ReadStep(const Request& request, RequestedChange* requested) {
   if (!request.has_step()) return absl::OkStatus();
   requested->step = request.step();
-  if (request.step() <= kMaxStep) return absl::OkStatus();
-  return WithField(absl::InvalidArgumentError(absl::StrCat("step: expected at most ", kMaxStep,
-                                                           ", found ", request.step())),
+  if (request.step() <= kMaxChangeStep) return absl::OkStatus();
+  return WithField(absl::InvalidArgumentError(absl::StrCat(
+                       "step: expected at most ", kMaxChangeStep, ", found ", request.step())),
                    "step");
 }
 
@@ -144,16 +157,20 @@ absl::StatusOr<v1::Change> Change(Pipeline& pipeline, RequestedChange requested,
 
 // One try of an update: Aborted where the pipeline was changed meanwhile.
 absl::StatusOr<v1::Change> UpdateOnce(Pipeline& pipeline, const v1::UpdatePipelineRequest& request,
+                                      std::optional<uid_t> user, const Asker& by,
                                       std::string* notice) {
   RequestedChange requested;
+  requested.user = user;
+  requested.by = by;
   // Stages are compared with those that this etag stands for.
   requested.etag = request.etag().empty() ? pipeline.etag() : request.etag();
   const v1::PipelineSpec now = pipeline.LastSpec();
   requested.withdraw = request.withdraw();
   absl::Status status = WithField(CheckFields(request.spec()), "spec");
   if (status.ok()) {
-    status =
-        requested.withdraw ? CheckWithdraws(request) : ReadMask(request, now, &requested.change);
+    status = requested.withdraw    ? CheckWithdraws(request)
+             : request.has_world() ? ReadWorld(request, &requested.change)
+                                   : ReadMask(request, now, &requested.change);
   }
   if (status.ok()) status = ReadStep(request, &requested);
   if (!status.ok()) return status;
@@ -168,7 +185,7 @@ grpc::Status PipelineServiceImpl::PausePipeline(grpc::ServerContext* context,
                                                 v1::PausePipelineResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  return ToGrpc((*pipeline)->Pause(true), request->name());
+  return ToGrpc((*pipeline)->Pause(true, /*notice=*/nullptr, By(context)), request->name());
 }
 
 grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
@@ -177,10 +194,11 @@ grpc::Status PipelineServiceImpl::ResumePipeline(grpc::ServerContext* context,
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (SetAside(pipeline.status(), request->name())) {
     // It comes back as after a restart, paused if it was.
-    return ToGrpc(table_.TakeBack(request->name()), request->name());
+    return ToGrpc(table_.TakeBack(request->name(), By(context)), request->name());
   }
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  return ToGrpc((*pipeline)->Pause(false, response->mutable_notice()), request->name());
+  return ToGrpc((*pipeline)->Pause(false, response->mutable_notice(), By(context)),
+                request->name());
 }
 
 grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
@@ -191,7 +209,8 @@ grpc::Status PipelineServiceImpl::DrainPipeline(grpc::ServerContext* context,
   const auto timeout =
       Milliseconds("timeout_ms", request->timeout_ms(), kDefaultDrainMs, kMaxDrainMs);
   if (!timeout.ok()) return ToGrpc(timeout.status(), request->name());
-  const auto drained = (*pipeline)->Drain(*timeout, [context] { return context->IsCancelled(); });
+  const auto drained = (*pipeline)->Drain(
+      *timeout, [context] { return context->IsCancelled(); }, By(context));
   if (!drained.ok()) return ToGrpc(drained.status(), request->name());
   response->set_step(drained->step);
   response->set_cursor(drained->cursor);
@@ -205,6 +224,7 @@ grpc::Status PipelineServiceImpl::SeekPipeline(grpc::ServerContext* context,
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   RequestedChange requested;
   requested.etag = request->etag();
+  requested.by = By(context);
   requested.change.set_seek_cursor(request->cursor());
   if (absl::Status status = ReadStep(*request, &requested); !status.ok())
     return ToGrpc(status, request->name());
@@ -230,11 +250,13 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
     request = &resolved;
   }
   std::string* const notice = response->mutable_notice();
-  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, notice);
+  const Asker by = By(context);
+  const std::optional<uid_t> user = UserOf(context);
+  absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, user, by, notice);
   // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
   for (int turn = 1;
        turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
-    change = UpdateOnce(**pipeline, *request, notice);
+    change = UpdateOnce(**pipeline, *request, user, by, notice);
   }
   if (!change.ok()) return ToGrpc(change.status(), request->name());
   *response->mutable_change() = *std::move(change);
@@ -261,6 +283,9 @@ grpc::Status PipelineServiceImpl::DetachConsumer(grpc::ServerContext* context,
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
   absl::Status status = (*pipeline)->DetachConsumer(request->id(), request->pid());
+  if (status.ok())
+    spdlog::info("pipeline {}: consumer {} is sent away{}", request->name(), request->id(),
+                 By(context).By());
   if (absl::IsNotFound(status)) status = WithReason(status, "CONSUMER_NOT_FOUND");
   return ToGrpc(WithField(std::move(status), "id"), request->name());
 }
@@ -284,10 +309,10 @@ grpc::Status PipelineServiceImpl::UpdateGroup(grpc::ServerContext* context,
                             "group"),
                   request->name());
   }
-  return ToGrpc(
-      (*pipeline)->SetSlowPolicy(request->group(), *slow,
-                                 request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms()),
-      request->name());
+  return ToGrpc((*pipeline)->SetSlowPolicy(
+                    request->group(), *slow,
+                    request->lag_ms() == 0 ? ring::kDefaultLagMs : request->lag_ms(), By(context)),
+                request->name());
 }
 
 grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
@@ -295,7 +320,7 @@ grpc::Status PipelineServiceImpl::DropGroup(grpc::ServerContext* context,
                                             v1::DropGroupResponse*) {
   const auto pipeline = Get(context, v1::RIGHT_CONTROL, request->name());
   if (!pipeline.ok()) return ToGrpc(pipeline.status(), request->name());
-  absl::Status status = (*pipeline)->DropGroup(request->group());
+  absl::Status status = (*pipeline)->DropGroup(request->group(), By(context));
   if (absl::IsNotFound(status)) status = WithReason(status, "GROUP_NOT_FOUND");
   return ToGrpc(WithField(std::move(status), "group"), request->name());
 }
@@ -322,10 +347,11 @@ grpc::Status PipelineServiceImpl::ProfilePipeline(grpc::ServerContext* context,
   const auto duration =
       Milliseconds("duration_ms", request->duration_ms(), kDefaultProfileMs, kMaxProfileMs);
   if (!duration.ok()) return ToGrpc(duration.status(), request->name());
-  const auto spans = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
-  if (!spans.ok()) return ToGrpc(spans.status(), request->name());
-  response->set_trace(ProfileJson(request->name(), (*pipeline)->StageNames(), *spans));
-  response->set_dropped(spans->dropped);
+  const auto taken = (*pipeline)->Profile(*duration, [context] { return context->IsCancelled(); });
+  if (!taken.ok()) return ToGrpc(taken.status(), request->name());
+  response->set_trace(
+      ProfileJson(request->name(), (*pipeline)->StageNames(), taken->spans, taken->waits));
+  response->set_dropped(taken->spans.dropped);
   return grpc::Status::OK;
 }
 
@@ -340,7 +366,8 @@ grpc::Status PipelineServiceImpl::SetLogLevel(grpc::ServerContext* context,
                                 absl::StrCat("level: expected a level, found ", request->level())),
                             "level"));
   }
-  spdlog::info("the log's level is {} from here on", v1::LogLevel_Name(request->level()));
+  spdlog::info("the log's level is {} from here on, set{}", v1::LogLevel_Name(request->level()),
+               By(context).By());
   SetLogLevelNow(request->level());
   return grpc::Status::OK;
 }

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "base/utf8.h"
+#include "server/engine/run/token_indexer.h"
 #include "server/service/control/pipeline_service.h"
 #include "server/service/watch/error_details.h"
 #include "server/service/watch/event_log.h"
@@ -136,6 +138,37 @@ grpc::Status PipelineServiceImpl::WatchEvents(grpc::ServerContext* context,
     if (!goes_on && !has_any) return Stopping();
   }
   return grpc::Status::CANCELLED;
+}
+
+grpc::Status PipelineServiceImpl::IndexTokens(grpc::ServerContext* context,
+                                              const v1::IndexTokensRequest* request,
+                                              grpc::ServerWriter<v1::IndexTokensResponse>* writer) {
+  const auto spec = Resolve(context, request->source());
+  if (!spec.ok()) return ToGrpc(spec.status());
+  const auto caller = Caller(context);
+  if (!caller.ok()) return ToGrpc(caller.status(), spec->name());
+  const StreamPlace place(streams_, *caller, max_streams_(), no_place_);
+  if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
+  const auto checked = table_.Check(*spec, [context]() -> absl::Status {
+    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
+    return absl::OkStatus();
+  });
+  if (!checked.ok()) return ToGrpc(checked.status(), spec->name());
+  const absl::Status status = penstock::IndexTokens(
+      *checked->plan, request->workers(), [context, writer](const TokenIndexProgress& progress) {
+        v1::IndexTokensResponse response;
+        response.set_stage(ReadableUtf8(progress.stage));
+        response.set_path(ReadableUtf8(progress.path));
+        response.set_documents(progress.documents);
+        response.set_left_out(progress.left_out);
+        response.set_tokens(progress.tokens);
+        response.set_bytes_done(progress.bytes_done);
+        response.set_bytes(progress.bytes);
+        response.set_index_path(ReadableUtf8(progress.index_path));
+        response.set_was_there(progress.was_there);
+        return !context->IsCancelled() && writer->Write(response);
+      });
+  return ToGrpc(status, spec->name());
 }
 
 grpc::Status PipelineServiceImpl::SamplePipeline(grpc::ServerContext* context,

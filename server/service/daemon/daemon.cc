@@ -150,6 +150,7 @@ class Reload {
     ConfigureLog(*settings_.Get());
     table_.SetDefaults(settings_.Get()->worker_defaults());
     table_.SetMemoryLimits(settings_.Get()->memory());
+    table_.SetQuotas(settings_.Get()->user_quota());
     return absl::OkStatus();
   }
 
@@ -359,6 +360,7 @@ absl::Status RunDaemon(DaemonOptions options) {
   if (!table.status().ok()) return table.status();
   table.SetNotes(notes.get());
   table.SetMemoryLimits(options.config.memory());
+  table.SetQuotas(options.config.user_quota());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
   table.SetMaps(MakeMaps(options.config.mapped_files()));
 

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
@@ -13,6 +14,7 @@
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "server/service/daemon/remote_config.h"
+#include "server/service/pipeline/pipeline_table.h"
 #include "server/service/pipeline/work_memory.h"
 #include "server/service/socket/tcp_address.h"
 #include "server/service/state/text_proto.h"
@@ -67,6 +69,41 @@ absl::Status CheckRoot(const std::string& field, const std::string& path) {
   if (!path.empty() && path[0] == '/' && path.find('\0') == path.npos) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": expected an absolute path, found \"", path, "\""));
+}
+
+absl::Status CheckQuotas(const v1::DaemonConfig& config) {
+  constexpr int kMostQuotas = 1024;
+  absl::Status status = CheckRange("user_quota", config.user_quota_size(), 0, kMostQuotas);
+  std::map<uint32_t, int> whose;
+  int general = -1;
+  for (int i = 0; i < config.user_quota_size() && status.ok(); ++i) {
+    const v1::UserQuota& quota = config.user_quota(i);
+    const std::string field = absl::StrCat("user_quota[", i, "]");
+    if (!quota.has_max_pipelines() && !quota.has_max_workers()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, " limits nothing: expected max_pipelines or max_workers, found neither"));
+    }
+    if (quota.has_max_pipelines()) {
+      status.Update(CheckRange(absl::StrCat(field, ".max_pipelines"), quota.max_pipelines(), 0,
+                               PipelineTable::kMaxPipelines));
+    }
+    if (quota.has_max_workers())
+      status.Update(CheckRange(absl::StrCat(field, ".max_workers"), quota.max_workers(), 1, 65536));
+    for (const uint32_t uid : quota.uids()) {
+      const auto [before, is_new] = whose.emplace(uid, i);
+      if (is_new) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, ".uids: user ", uid, " stands in user_quota[", before->second, "] already"));
+    }
+    if (!quota.uids().empty()) continue;
+    if (general >= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field, " is for each user whom no other quota names, as user_quota[",
+                       general, "] is: expected uids"));
+    }
+    general = i;
+  }
+  return status;
 }
 
 absl::Status CheckTcp(v1::TcpOptions* tcp) {
@@ -161,6 +198,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(
       CheckRange("log_format", config->log_format(), v1::LOG_FORMAT_TEXT, v1::LOG_FORMAT_JSON));
   status.Update(CheckTcp(config->mutable_tcp()));
+  status.Update(CheckQuotas(*config));
   for (int i = 0; i < config->access_rule_size(); ++i)
     status.Update(CheckRule(absl::StrCat("access_rule[", i, "]"), config->access_rule(i)));
   for (int i = 0; i < config->data_roots_size(); ++i)

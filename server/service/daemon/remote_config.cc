@@ -18,8 +18,8 @@ absl::Status Wrong(const std::string& field, absl::string_view expected, const s
   // A password may stand in front of "@", and no scheme tells where it begins.
   const bool is_shown = absl::StrContains(found, "://") || !absl::StrContains(found, '@');
   const std::string shown = is_shown ? ShownUrl(found) : "another text";
-  return absl::InvalidArgumentError(absl::StrCat(field, ": expected ", expected, ", found ",
-                                                 found.empty() ? "nothing" : shown));
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": expected ", expected, ", found ", found.empty() ? "nothing" : shown));
 }
 
 bool HasScheme(const std::string& text, std::initializer_list<const char*> schemes) {

@@ -56,7 +56,10 @@ json PythonOf(const v1::PythonWorkers& workers, double busy) {
           {"oldest_row_s", workers.oldest_row_seconds()},
           {"started", workers.started()},
           {"deaths", workers.deaths()},
-          {"memory_bytes", workers.memory_bytes()}};
+          {"memory_bytes", workers.memory_bytes()},
+          {"uid", workers.uid()},
+          {"offers", workers.has_offers() ? json(workers.offers()) : json()},
+          {"waits_for_offer_s", workers.waits_for_offer_seconds()}};
 }
 
 json RemoteOf(const v1::RemoteStats& remote) {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/cuda/expansions.h"
+#include "server/engine/plan/plan_change.h"
 #include "server/service/state/world_message.h"
 #include "server/service/stream/read_deadline.h"
 #include "server/service/stream/ring_sink.h"
@@ -77,12 +78,22 @@ absl::Status CheckPipelineName(absl::string_view name) {
 
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults, FileSystem& files,
-                                              World world) {
+                                              World world, uint32_t fewest_hosts) {
   absl::Status status = CheckNumbers(spec);
   if (status.ok() && !spec.name().empty()) status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files, world);
   if (!plan.ok()) return plan.status();
+  if (fewest_hosts > world.hosts) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("world.fewest_hosts: expected at most the number of hosts, ", world.hosts,
+                     ", found ", fewest_hosts));
+  }
+  absl::StatusOr<std::shared_ptr<const Plan>> layout = *plan;
+  if (fewest_hosts > 0 && fewest_hosts < world.hosts)
+    layout = MakePlan((*plan)->spec(), files, {fewest_hosts, 0});
+  if (!layout.ok()) return layout.status();
+  if (status = CheckSameElement(**layout, **plan); !status.ok()) return status;
 
   CheckedPipeline checked;
   const int slots = (*plan)->spec().ring().slots();
@@ -97,13 +108,14 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
   if (spec.has_numa_node()) checked.numa_node = spec.numa_node();
   checked.read_deadline_ns = ReadDeadlineNs(spec, defaults);
   checked.plan = *std::move(plan);
+  checked.layout = *std::move(layout);
   checked.slots = slots > 0 ? static_cast<uint32_t>(slots) : DefaultSlotsOf(checked);
   return checked;
 }
 
 uint32_t DefaultSlotsOf(const CheckedPipeline& checked) {
   if (checked.plan->spec().ring().has_device()) return kDeviceSlots;
-  return DefaultSlots(checked.plan->slot_bytes());
+  return DefaultSlots(checked.layout->slot_bytes());
 }
 
 v1::Pipeline Describe(const CheckedPipeline& checked) {
@@ -134,7 +146,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   result.set_cursor(plan.DescribeCursor());
   result.set_structure(plan.structure());
   result.set_endless(plan.endless());
-  result.set_slot_bytes(plan.slot_bytes());
+  result.set_slot_bytes(checked.layout->slot_bytes());
   result.set_slots(checked.slots);
   return result;
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/on_behalf.h"
 #include "server/engine/plan/open_seeds.h"
 #include "server/engine/spec/stages.h"
 #include "server/service/pipeline/pipeline_drain.h"
@@ -16,15 +17,16 @@ absl::StatusOr<Pipeline::Prepared> Pipeline::Prepare(const v1::PipelineSpec& spe
                                                      const PipelineOptions& options,
                                                      FileSystem& files) {
   const MemoryAccount::Scope charged(options.work_memory.get());
+  const OnBehalf::Scope owner(options.owner.uid);
   absl::Status status = CheckPipelineName(spec.name());
   if (!status.ok()) return status;
   absl::StatusOr<CheckedPipeline> checked =
-      CheckPipeline(spec, options.defaults, files, options.world);
+      CheckPipeline(spec, options.defaults, files, options.world, options.fewest_hosts);
   if (!checked.ok()) return checked.status();
   std::shared_ptr<void> indices = checked->plan->KeepIndices();
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(*checked->plan);
   if (!fingerprint.ok()) return fingerprint.status();
-  Timeline timeline(checked->plan, *std::move(fingerprint));
+  Timeline timeline(checked->plan, *std::move(fingerprint), checked->layout);
   for (size_t i = 0; i < options.state.history.size(); ++i) {
     const v1::Change& change = options.state.history[i];
     absl::StatusOr<Timeline::NextPlan> next = timeline.Prepare(change, files);
@@ -60,6 +62,8 @@ absl::StatusOr<std::shared_ptr<Pipeline>> Pipeline::Create(const v1::PipelineSpe
       [spec, options, &files] { return Prepare(spec, options, files); });
   if (!prepared.ok()) return prepared.status();
   const std::shared_ptr<Pipeline> pipeline = std::move(prepared->pipeline);
+  if (absl::Status taken = pipeline->numbers_.TakeWorkers(options.returns); !taken.ok())
+    return taken;
   if (options.returns) return pipeline;
   PipelineStreams& streams = pipeline->streams_;
   absl::StatusOr<std::shared_ptr<Stream>> stream =
@@ -84,8 +88,9 @@ uint32_t Pipeline::MostSlots() const {
   return stream == nullptr ? 0 : numbers_.MostSlots(stream->writer());
 }
 
-absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelled& cancelled) {
-  if (absl::Status status = Pause(true); !status.ok()) return status;
+absl::StatusOr<DrainedAt> Pipeline::Drain(absl::Duration timeout, const Cancelled& cancelled,
+                                          const Asker& by) {
+  if (absl::Status status = Pause(true, /*notice=*/nullptr, by); !status.ok()) return status;
   return WaitUntilTaken(name(), streams_, timeout, cancelled);
 }
 

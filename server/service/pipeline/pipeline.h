@@ -85,8 +85,8 @@ class Pipeline {
   std::vector<WorkerPulse> Pulses() const { return watching_.Pulses(); }
   // Whether whoever asked for what takes long has gone; looked at again and again.
   using Cancelled = std::function<bool()>;
-  // What the workers did for so long. FailedPrecondition when that is being asked for already.
-  absl::StatusOr<WorkSpans> Profile(absl::Duration duration, const Cancelled& cancelled) {
+  // What the workers did for so long, and when consumers waited. FailedPrecondition when that is being asked for already.
+  absl::StatusOr<TakenProfile> Profile(absl::Duration duration, const Cancelled& cancelled) {
     return watching_.Profile(duration, cancelled);
   }
   // Others know of it now: what it could not have of its NUMA node is told from here on.
@@ -118,11 +118,12 @@ class Pipeline {
   std::vector<std::string> StageNames() const;
   // Begins no further batch, or goes on; also after a restart. A pause that cannot be written down is an error, and none. One that ends
   // ends: where that cannot be written down `notice` says so, and Pause(false) tries again.
-  absl::Status Pause(bool paused, std::string* notice = nullptr) {
-    return steering_.Pause(paused, notice);
+  absl::Status Pause(bool paused, std::string* notice = nullptr, const Asker& by = {}) {
+    return steering_.Pause(paused, notice, by);
   }
   // Pauses, and waits for the consumers. DeadlineExceeded names who has not taken all.
-  absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled);
+  absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled,
+                                  const Asker& by = {});
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
   // etag is another one. `notice`: why it holds from a later step on than the next one, where no step was asked for.
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
@@ -130,11 +131,14 @@ class Pipeline {
     return steering_.Update(requested, notice);
   }
   // An error where it cannot be written down: then nothing is changed.
-  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms) {
-    return steering_.SetSlowPolicy(group, slow, lag_ms);
+  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms,
+                             const Asker& by = {}) {
+    return steering_.SetSlowPolicy(group, slow, lag_ms, by);
   }
   // NotFound where there is none of that name.
-  absl::Status DropGroup(const std::string& group) { return steering_.DropGroup(group); }
+  absl::Status DropGroup(const std::string& group, const Asker& by = {}) {
+    return steering_.DropGroup(group, by);
+  }
 
   // --- numbers ---
   // Which of its numbers are the daemon's to choose (worker_defaults.autotune).
@@ -143,6 +147,8 @@ class Pipeline {
   int DefaultWorkers() const { return numbers_.DefaultWorkers(); }
   // The usable processors of its NUMA node; nullopt where its workers run on any.
   std::optional<int> NodeProcessors() const { return numbers_.NodeProcessors(); }
+  // Of `wanted` workers those that its owner may have.
+  int MostWorkers(int wanted) const { return numbers_.MostWorkers(wanted); }
   // Slots that its ring may have within all budgets; 0 while it has none.
   uint32_t MostSlots() const;
   // Takes them, without a change of the history; `report` is told by Stats(). Nothing while something else is changed, for which nobody

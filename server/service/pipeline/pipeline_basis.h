@@ -23,6 +23,8 @@
 #include "server/engine/plan/cursor.h"
 #include "server/engine/run/executor.h"
 #include "server/service/pipeline/checked_pipeline.h"
+#include "server/service/pipeline/user_quotas.h"
+#include "server/service/socket/asker.h"
 #include "server/service/state/high_water.h"
 #include "server/service/state/split_file.h"
 #include "server/service/stream/leftovers.h"
@@ -49,6 +51,8 @@ struct PipelineOptions {
   ChangedWork changed_work = ChangedWork::kRefuse;
   // For which of how many hosts it makes the rows of each batch.
   World world = {};
+  // As of CheckPipeline().
+  uint32_t fewest_hosts = 0;
   v1::WorkerDefaults defaults;
   // How far it has been handed out; null: nobody wants to know when the daemon has ended.
   std::shared_ptr<HighWater> high_water = nullptr;
@@ -66,6 +70,10 @@ struct PipelineOptions {
   // Whose it is, and what its ring's memory is taken from; null: there is no limit.
   MemoryOwner owner = {};
   std::shared_ptr<MemoryBudget> memory = nullptr;
+  // What its workers are taken from; null: there is no limit.
+  std::shared_ptr<UserQuotas> quotas = nullptr;
+  // Who asked for it, for events and the log.
+  Asker created_by = {};
   // What it computes and keeps is charged to; null: there is no limit.
   std::shared_ptr<MemoryAccount> work_memory = nullptr;
   // Says why nobody wants it any more, while it is being made; may be null. Not called afterwards.

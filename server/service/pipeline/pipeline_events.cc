@@ -7,9 +7,11 @@
 
 namespace penstock {
 
-void PipelineEvents::Tell(v1::EventKind kind, std::string text, const v1::Change* change) const {
+void PipelineEvents::Tell(v1::EventKind kind, std::string text, const Asker& by,
+                          const v1::Change* change) const {
   if (on_event_ == nullptr) return;
   v1::Event event = MakeEvent(name_, kind, std::move(text));
+  if (by.uid) event.set_uid(*by.uid);
   if (change != nullptr) *event.mutable_change() = *change;
   // They may name thousands of files; the history has them.
   if (event.change().has_epoch()) event.mutable_change()->clear_stage();

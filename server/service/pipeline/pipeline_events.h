@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "penstock/v1/control.pb.h"
+#include "server/service/socket/asker.h"
 
 namespace penstock {
 
@@ -19,7 +20,9 @@ class PipelineEvents {
   PipelineEvents(std::string name, std::function<void(v1::Event event)> on_event)
       : name_(std::move(name)), on_event_(std::move(on_event)) {}
 
-  void Tell(v1::EventKind kind, std::string text, const v1::Change* change = nullptr) const;
+  // `by`: who asked for it; nobody where the daemon does it by itself.
+  void Tell(v1::EventKind kind, std::string text, const Asker& by = {},
+            const v1::Change* change = nullptr) const;
 
   // What of its NUMA node it has not. Once, however many streams it has one after the other.
   void TellMisplaced(const std::string& notice);

@@ -110,7 +110,7 @@ bool PipelineKeeper::EpochIsKnown(uint64_t epoch) {
     return false;
   spdlog::info("pipeline {}: {} is epoch {}, for which a change waits", name_, from, epoch);
   events_.Tell(v1::EVENT_KIND_UPDATED,
-               absl::StrCat(from, " is epoch ", epoch, ", for which a change waits"), &change);
+               absl::StrCat(from, " is epoch ", epoch, ", for which a change waits"), {}, &change);
   return true;
 }
 
@@ -127,7 +127,7 @@ bool PipelineKeeper::EpochBegins(uint64_t step) {
   spdlog::info("pipeline {}: epoch {} begins at step {}, as it was asked for", name_,
                change.epoch(), step);
   events_.Tell(v1::EVENT_KIND_UPDATED,
-               absl::StrCat("epoch ", change.epoch(), " begins at step ", step), &change);
+               absl::StrCat("epoch ", change.epoch(), " begins at step ", step), {}, &change);
   return true;
 }
 

@@ -22,6 +22,7 @@ constexpr uint64_t kPartForSlots = 8;
 PipelineNumbers::PipelineNumbers(const PipelineBasis& basis, const std::vector<v1::Change>& history)
     : checked_(basis.checked),
       options_(basis.options),
+      share_(options_.quotas, options_.owner.uid),
       workers_(checked_.workers),
       slots_(checked_.slots),
       workers_are_chosen_(checked_.plan->spec().workers() > 0),
@@ -31,10 +32,32 @@ PipelineNumbers::PipelineNumbers(const PipelineBasis& basis, const std::vector<v
   for (const v1::Change& change : history) Take(change);
 }
 
+absl::Status PipelineNumbers::TakeWorkers(bool returns) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const int wanted = workers_ > 0 ? workers_ : DefaultWorkers();
+  if (returns && workers_are_chosen_) {
+    share_.Keep(wanted);
+    return absl::OkStatus();
+  }
+  if (workers_are_chosen_) return share_.Have(wanted);
+  const absl::StatusOr<int> had = share_.HaveUpTo(wanted);
+  if (!had.ok() && !returns) return had.status();
+  // One that comes back goes on, if with a single worker.
+  if (!had.ok()) share_.Keep(1);
+  if (share_.workers() < wanted) workers_ = share_.workers();
+  return absl::OkStatus();
+}
+
+int PipelineNumbers::Chosen(int workers) const {
+  // 0: nothing has been taken yet.
+  const int had = share_.workers();
+  return had == 0 ? workers : std::min(workers, had);
+}
+
 // A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
 // spare.
 uint64_t PipelineNumbers::SlotCost() const {
-  const uint64_t bytes = checked_.plan->slot_bytes();
+  const uint64_t bytes = checked_.layout->slot_bytes();
   const uint64_t page_bytes = checked_.plan->variable_grows() ? ring::kHugePageBytes : 0;
   return bytes + bytes / 64 + (uint64_t{64} << 10) + page_bytes;
 }
@@ -69,7 +92,7 @@ void PipelineNumbers::Take(const v1::Change& change) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (change.has_workers()) {
     workers_are_chosen_ = change.workers() > 0;
-    workers_ = workers_are_chosen_ ? change.workers() : DefaultWorkers();
+    workers_ = workers_are_chosen_ ? change.workers() : Chosen(DefaultWorkers());
   }
   if (change.has_slots()) {
     slots_are_chosen_ = change.slots() > 0;
@@ -116,6 +139,14 @@ absl::Status PipelineNumbers::Apply(const v1::Change& change,
                                                      memory_bytes, ", is enough for ", most,
                                                      ", found ", change.slots()));
   }
+  int workers = change.workers();
+  if (change.has_workers() && workers > 0) {
+    if (absl::Status status = share_.Have(workers); !status.ok()) return status;
+  } else if (change.has_workers()) {
+    const absl::StatusOr<int> had = share_.HaveUpTo(DefaultWorkers());
+    if (!had.ok()) return had.status();
+    workers = *had;
+  }
   // Small rings of those who catch up stay small.
   const uint32_t slots = change.slots() > 0 ? static_cast<uint32_t>(change.slots()) : most;
   if (change.slots() > 0 || writer.slots() > most) {
@@ -128,7 +159,6 @@ absl::Status PipelineNumbers::Apply(const v1::Change& change,
     for (const auto& stream : streams) stream->SetReadAhead(bytes);
   }
   if (!change.has_workers()) return absl::OkStatus();
-  const int workers = change.workers() > 0 ? change.workers() : DefaultWorkers();
   for (const auto& stream : streams) {
     absl::Status status = stream->SetWorkers(workers);
     if (!status.ok()) return status;
@@ -147,6 +177,7 @@ void PipelineNumbers::Undo(const v1::Change& change, uint32_t slots_before,
     workers = workers_;
     read_ahead = read_ahead_;
   }
+  if (change.has_workers()) share_.Keep(workers > 0 ? workers : DefaultWorkers());
   for (const auto& stream : streams) {
     if (change.has_read_ahead_bytes()) stream->SetReadAhead(read_ahead);
     if (change.has_workers() && workers > 0) stream->SetWorkers(workers).IgnoreError();
@@ -181,9 +212,13 @@ absl::Status PipelineNumbers::Tune(const Tuning& wanted, v1::Autotune report,
                                    const std::vector<std::shared_ptr<Stream>>& streams) {
   // An update may have named a number meanwhile.
   const Tunes may = tunes();
+  int workers = 0;
   if (may.workers && wanted.workers) {
+    const absl::StatusOr<int> had = share_.HaveUpTo(*wanted.workers);
+    if (!had.ok()) return had.status();
+    workers = *had;
     for (const auto& stream : streams) {
-      if (absl::Status status = stream->SetWorkers(*wanted.workers); !status.ok()) return status;
+      if (absl::Status status = stream->SetWorkers(workers); !status.ok()) return status;
     }
   }
   if (may.slots && wanted.slots) {
@@ -194,7 +229,7 @@ absl::Status PipelineNumbers::Tune(const Tuning& wanted, v1::Autotune report,
     for (const auto& stream : streams) stream->SetReadAhead(*wanted.read_ahead);
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  if (may.workers && wanted.workers) workers_ = *wanted.workers;
+  if (workers > 0) workers_ = workers;
   if (may.slots && wanted.slots) slots_ = *wanted.slots;
   if (may.read_ahead && wanted.read_ahead) read_ahead_ = *wanted.read_ahead;
   autotune_ = std::move(report);

@@ -19,6 +19,7 @@
 #include "penstock/v1/server.pb.h"
 #include "ring/writer.h"
 #include "server/service/pipeline/pipeline_basis.h"
+#include "server/service/pipeline/user_quotas.h"
 #include "server/service/stream/memory_budget.h"
 #include "server/service/stream/stream.h"
 #include "server/service/stream/tuning.h"
@@ -29,6 +30,10 @@ class PipelineNumbers {
  public:
   // `history`: what its changes name is taken.
   PipelineNumbers(const PipelineBasis& basis, const std::vector<v1::Change>& history);
+
+  // Takes its workers out of what its owner may have (DaemonConfig.user_quota), before anything runs: ResourceExhausted where they are not
+  // to be had. What comes back after a restart has what it had.
+  absl::Status TakeWorkers(bool returns);
 
   // InvalidArgument, or FailedPrecondition, for what cannot be had.
   absl::Status Check(const v1::Change& change) const;
@@ -65,6 +70,9 @@ class PipelineNumbers {
   Tunes tunes() const;
   int DefaultWorkers() const;
   std::optional<int> NodeProcessors() const;
+  // Of its owner's quota: those that it has, and of `wanted` those that it may have.
+  int workers() const { return share_.workers(); }
+  int MostWorkers(int wanted) const { return share_.Most(wanted); }
   // Slots that this ring, which all share, may have within all budgets.
   uint32_t MostSlots(const ring::Writer& writer) const;
   v1::Autotune autotune() const {
@@ -75,6 +83,8 @@ class PipelineNumbers {
   void Describe(v1::PipelineSpec* spec) const;
 
  private:
+  // Of so many those that the owner may have, where the daemon chooses.
+  int Chosen(int workers) const;
   // What a slot takes at the most.
   uint64_t SlotCost() const;
   uint32_t SlotsWithin(uint64_t memory_bytes) const;
@@ -85,6 +95,7 @@ class PipelineNumbers {
   const PipelineOptions& options_;
   const std::shared_ptr<std::atomic<uint64_t>> memory_bytes_ =
       std::make_shared<std::atomic<uint64_t>>(0);  // its own limit; 0: none
+  WorkerShare share_;                              // changed while no stream is made
 
   mutable std::mutex mutex_;
   int workers_;     // under mutex_

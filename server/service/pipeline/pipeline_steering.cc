@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/on_behalf.h"
+#include "server/engine/spec/python_functions.h"
 #include "server/service/stream/within_deadline.h"
 #include "spdlog/spdlog.h"
 
@@ -16,7 +18,8 @@ namespace {
 constexpr size_t kMostLogged = 2000;
 
 bool ChangesBytes(const v1::Change& change) {
-  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
+  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor() ||
+         change.has_world();
 }
 
 const char* Verb(ring::SlowPolicy slow) {
@@ -33,7 +36,7 @@ const char* Verb(ring::SlowPolicy slow) {
 
 }  // namespace
 
-absl::Status PipelineSteering::Pause(bool paused, std::string* notice) {
+absl::Status PipelineSteering::Pause(bool paused, std::string* notice, const Asker& by) {
   // Streams that are made meanwhile would miss it.
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   const absl::StatusOr<bool> changed = keeper_.Pause(paused, notice);
@@ -46,9 +49,9 @@ absl::Status PipelineSteering::Pause(bool paused, std::string* notice) {
       stream->Release();
     }
   }
-  spdlog::info("pipeline {} {}", name_, paused ? "paused" : "goes on");
+  spdlog::info("pipeline {} {}{}", name_, paused ? "paused" : "goes on", by.By());
   events_.Tell(paused ? v1::EVENT_KIND_PAUSED : v1::EVENT_KIND_RESUMED,
-               paused ? "it begins no further batch" : "it goes on");
+               paused ? "it begins no further batch" : "it goes on", by);
   return absl::OkStatus();
 }
 
@@ -62,7 +65,13 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
                                            etag, ", found ", requested.etag));
   }
   if (absl::Status status = CheckWorld(requested); !status.ok()) return status;
+  if (absl::Status status = CheckFunctions(requested, timeline); !status.ok()) return status;
   if (requested.withdraw) return Withdraw(requested, std::move(timeline));
+  // The processes of a host ask for it one after the other.
+  if (requested.change.has_world()) {
+    if (const auto made = timeline.FindWorld(requested.change.world(), *requested.step))
+      return *made;
+  }
   v1::Change change = requested.change;
   absl::Status status = numbers_.Check(change);
   if (!status.ok()) return status;
@@ -79,7 +88,10 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   // Before anything is held.
   absl::StatusOr<Timeline::NextPlan> next = Within<Timeline::NextPlan>(
       basis_.read_deadline(), absl::StrCat("the update of pipeline ", name_),
-      [timeline, change, &files = basis_.files] { return timeline.Prepare(change, files); });
+      [timeline, change, user = basis_.options.owner.uid, &files = basis_.files] {
+        const OnBehalf::Scope owner(user);
+        return timeline.Prepare(change, files);
+      });
   if (!next.ok()) return next.status();
 
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
@@ -118,16 +130,25 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
     if (ChangesBytes(change)) stream->AddPhase(timeline.last());
   }
   const std::string from = FromWhere(change);
-  spdlog::info("pipeline {} changed from {} on: {}", name_, from,
+  spdlog::info("pipeline {} changed{} from {} on: {}", name_, requested.by.By(), from,
                change.ShortDebugString().substr(0, kMostLogged));
-  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), &change);
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), requested.by, &change);
   if (notice != nullptr) *notice = std::move(why_later);
   return change;
 }
 
 absl::Status PipelineSteering::CheckWorld(const RequestedChange& requested) const {
-  const World world = checked_.plan->world();
-  if (world.is_alone()) return absl::OkStatus();
+  if (requested.change.has_world() && !requested.step) {
+    return absl::InvalidArgumentError(
+        "world: other hosts divide the batches from one step on, the same on all of them; name it "
+        "(--at-step N)");
+  }
+  const Timeline timeline = keeper_.timeline();
+  const World world = timeline.last().plan->world();
+  // It was, is or will be one of several.
+  const bool divides = std::any_of(timeline.history().begin(), timeline.history().end(),
+                                   [](const v1::Change& change) { return change.has_world(); });
+  if (world.is_alone() && checked_.plan->world().is_alone() && !divides) return absl::OkStatus();
   const std::string hosts =
       absl::StrCat("this pipeline is that of host ", world.host, " of ", world.hosts, ": ");
   if (requested.withdraw) {
@@ -150,6 +171,19 @@ absl::Status PipelineSteering::CheckWorld(const RequestedChange& requested) cons
                    "(--at-step N), far enough ahead that no host has begun it"));
 }
 
+absl::Status PipelineSteering::CheckFunctions(const RequestedChange& requested,
+                                              const Timeline& timeline) const {
+  const uid_t owner = basis_.options.owner.uid;
+  if (requested.user && *requested.user == owner) return absl::OkStatus();
+  PythonFunctions now, wanted;
+  AddPythonFunctions(timeline.last().plan->spec(), &now);
+  AddPythonFunctions(requested.change, &wanted);
+  if (std::includes(now.begin(), now.end(), wanted.begin(), wanted.end())) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the update names a Python function that pipeline ", name_, " does not call: its code would ",
+      "run as user ", owner, ", whose pipeline it is, so that user alone may change it"));
+}
+
 absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& requested,
                                                       Timeline timeline) {
   const std::string etag = timeline.Etag();
@@ -170,9 +204,10 @@ absl::StatusOr<v1::Change> PipelineSteering::Withdraw(const RequestedChange& req
   if (absl::Status status = keeper_.Keep(etag, timeline, nullptr); !status.ok()) return status;
   for (const auto& stream : held.streams()) stream->DropLastPhase();
   const std::string from = FromWhere(*change);
-  spdlog::info("pipeline {}: the change from {} on was withdrawn", name_, from);
+  spdlog::info("pipeline {}: the change from {} on was withdrawn{}", name_, from,
+               requested.by.By());
   events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("that from ", from, " on was withdrawn"),
-               &*change);
+               requested.by, &*change);
   return change;
 }
 
@@ -257,24 +292,24 @@ absl::Status PipelineSteering::Tune(const Tuning& wanted, v1::Autotune report) {
 }
 
 absl::Status PipelineSteering::SetSlowPolicy(const std::string& group, ring::SlowPolicy slow,
-                                             uint32_t lag_ms) {
+                                             uint32_t lag_ms, const Asker& by) {
   // Streams that are made meanwhile would miss it.
   const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
   if (absl::Status status = keeper_.SetSlowPolicy(group, slow, lag_ms); !status.ok()) return status;
   for (const auto& stream : streams_.All()) stream->writer().SetSlowPolicy(group, slow, lag_ms);
   events_.Tell(v1::EVENT_KIND_UPDATED,
-               absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)));
+               absl::StrCat("group ", group, ": slow consumers are ", Verb(slow)), by);
   return absl::OkStatus();
 }
 
-absl::Status PipelineSteering::DropGroup(const std::string& group) {
+absl::Status PipelineSteering::DropGroup(const std::string& group, const Asker& by) {
   bool found = false;
   for (const auto& stream : streams_.All()) {
     found |=
         stream->writer().DropGroup(group, "DETACHED: its group was ended by the control plane");
   }
   if (!found) return absl::NotFoundError(absl::StrCat("no group ", group, " at pipeline ", name_));
-  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"));
+  events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("group ", group, " was ended"), by);
   return absl::OkStatus();
 }
 

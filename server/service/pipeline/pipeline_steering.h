@@ -23,6 +23,9 @@
 
 namespace penstock {
 
+// The last step that a change may name: no stream gets so far, and one that waits beyond would hold up all others.
+inline constexpr uint64_t kMaxChangeStep = uint64_t{1} << 62;
+
 // What UpdatePipelineRequest and SeekPipelineRequest ask for.
 struct RequestedChange {
   v1::Change change;             // its step is ignored
@@ -30,6 +33,9 @@ struct RequestedChange {
   bool at_next_epoch = false;    // `change.stage` is all stages
   std::string etag;              // "": whatever it is
   bool withdraw = false;         // the one that waits is taken back; `change` is its time only
+  // Who asks for it; absent: nobody whose functions may come with it.
+  std::optional<uid_t> user = std::nullopt;
+  Asker by = {};  // for events and the log
 };
 
 class PipelineSteering {
@@ -49,10 +55,11 @@ class PipelineSteering {
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
                                     std::string* notice = nullptr);
   absl::Status Tune(const Tuning& wanted, v1::Autotune report);
-  absl::Status Pause(bool paused, std::string* notice);
-  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
+  absl::Status Pause(bool paused, std::string* notice, const Asker& by);
+  absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms,
+                             const Asker& by);
   // NotFound where there is none of that name.
-  absl::Status DropGroup(const std::string& group);
+  absl::Status DropGroup(const std::string& group, const Asker& by);
 
  private:
   // A step, or for `at_next_epoch` the epoch, at which the change may hold.
@@ -64,6 +71,8 @@ class PipelineSteering {
   std::string WhyLater(uint64_t earliest, uint64_t next) const;
   // Whether all hosts of a world can be given the change alike.
   absl::Status CheckWorld(const RequestedChange& requested) const;
+  // PermissionDenied where somebody else would have the owner's processes call a function that they do not call.
+  absl::Status CheckFunctions(const RequestedChange& requested, const Timeline& timeline) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);
 

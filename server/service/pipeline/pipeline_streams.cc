@@ -99,7 +99,7 @@ absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string&
   options.tries_fewer_slots = numbers.tries_fewer_slots;
   options.read_ahead = std::move(numbers.read_ahead);
   options.holds = keeper_.paused() ? 1 : 0;
-  return Stream::Create(*basis_.checked.plan, options);
+  return Stream::Create(*basis_.checked.plan, *basis_.checked.layout, options);
 }
 
 absl::Status PipelineStreams::Begin(const std::shared_ptr<Stream>& stream) {

@@ -5,20 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/far_file.h"
+#include "base/on_behalf.h"
 #include "base/signature.h"
 #include "ring/may_take_place.h"
 #include "ring/memory_limit.h"
-#include "server/service/state/world_message.h"
 #include "server/service/stream/read_deadline.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
 namespace {
-
-std::string SetAsideMessage(const std::string& name, const std::string& why) {
-  return absl::StrCat("pipeline ", name, " is set aside: ", why, "; penstock resume ", name,
-                      " tries it again, penstock delete ", name, " deletes it");
-}
 
 // What a pipeline of that name reads, counted for it.
 FileSystem& CountedFor(const std::string& name, FileSystem& files) {
@@ -85,111 +80,17 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Create(const v1::Pipeli
     turn = ++turn_;
     Place& place = places_[spec.name()];
     place.request_id = options.request_id;
+    place.owner = options.owner.uid;
     place.turn = turn;
   }
   return Make(spec, std::move(options), life, turn);
-}
-
-std::vector<std::string> PipelineTable::ExpectKept() {
-  std::vector<std::string> names;
-  if (journal_ == nullptr) return names;
-  for (PipelineJournal::Entry& entry : journal_->Load()) {
-    const std::string name = entry.spec.name();
-    const std::optional<std::string> why =
-        notes_ == nullptr ? std::nullopt : notes_->SetAside(name);
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      Place& place = places_[name];
-      place.expected = std::make_shared<const PipelineJournal::Entry>(std::move(entry));
-      place.set_aside = why.value_or("");
-      place.turn = ++turn_;
-    }
-    if (!why) {
-      names.push_back(name);
-      continue;
-    }
-    spdlog::error("pipeline {} is set aside: {}; penstock resume {} tries it again", name, *why,
-                  name);
-    events_.Publish(MakeEvent(name, v1::EVENT_KIND_SET_ASIDE, *why));
-  }
-  return names;
-}
-
-absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::BringBack(const std::string& name) {
-  std::shared_ptr<const PipelineJournal::Entry> entry;
-  uint64_t turn;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = places_.find(name);
-    if (found == places_.end() || found->second.expected == nullptr ||
-        !found->second.set_aside.empty())
-      return NotFound(name, nullptr);
-    entry = found->second.expected;
-    turn = found->second.turn;
-  }
-  PipelineOptions options;
-  options.cursor = entry->cursor;
-  options.changed_work = entry->changed_work;
-  options.world = entry->world;
-  options.defaults = defaults();
-  options.returns = true;
-  options.state = {entry->history, entry->paused, entry->slow_policies, entry->complete_groups,
-                   entry->meanings};
-  options.owner.uid = journal_->LoadOwner(name);
-  return Make(entry->spec, std::move(options), Life::kKept, turn);
-}
-
-std::map<std::string, absl::Status> PipelineTable::Returning() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::map<std::string, absl::Status> returning;
-  for (const auto& [name, place] : places_) {
-    if (place.expected != nullptr && place.set_aside.empty()) returning[name] = place.failure;
-  }
-  return returning;
-}
-
-std::map<std::string, v1::Pipeline> PipelineTable::SetAside() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::map<std::string, v1::Pipeline> all;
-  for (const auto& [name, place] : places_) {
-    if (place.set_aside.empty()) continue;
-    v1::Pipeline& out = all[name];
-    out.set_name(name);
-    *out.mutable_spec() = place.expected->spec;
-    SetWorld(place.expected->world, &out);
-    for (const v1::Change& change : place.expected->history) *out.add_history() = change;
-    out.set_state(v1::PIPELINE_STATE_SET_ASIDE);
-    out.mutable_error()->set_code(static_cast<int32_t>(absl::StatusCode::kFailedPrecondition));
-    out.mutable_error()->set_message(SetAsideMessage(name, place.set_aside));
-  }
-  return all;
-}
-
-void PipelineTable::OnTakenBack(std::function<void(const std::string& name)> bring_back) {
-  std::lock_guard<std::mutex> lock(bring_back_mutex_);
-  bring_back_ = std::move(bring_back);
-}
-
-absl::Status PipelineTable::TakeBack(const std::string& name) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = places_.find(name);
-    if (found == places_.end() || found->second.set_aside.empty())
-      return absl::NotFoundError(absl::StrCat("pipeline ", name, " is not set aside"));
-    found->second.set_aside.clear();
-    found->second.turn = ++turn_;
-  }
-  notes_->Forget(name);
-  spdlog::info("pipeline {} was set aside, and is tried again", name);
-  std::lock_guard<std::mutex> lock(bring_back_mutex_);
-  if (bring_back_ != nullptr) bring_back_(name);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::PipelineSpec& spec,
                                                               PipelineOptions options, Life life,
                                                               uint64_t turn) {
   options.memory = memory_;
+  options.quotas = quotas_;
   options.leftovers = leftovers_;
   options.prefixes = prefixes_;
   options.maps = maps_;
@@ -209,6 +110,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
     options.high_water = HighWater::Create(std::move(high_water));
     options.state_path = journal_->PathOf(spec.name());
     options.write_state = [this, name = spec.name(), cursor = options.cursor, world = options.world,
+                           fewest_hosts = options.fewest_hosts,
                            changed_work =
                                options.changed_work](const KeptState& state) -> absl::Status {
       // With the seeds that were drawn.
@@ -216,10 +118,13 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       if (!pipeline.ok()) return pipeline.status();
       return journal_->Put({(*pipeline)->spec(), cursor, changed_work, state.history, state.paused,
                             state.slow_policies, state.complete_groups,
-                            state.meanings.value_or(std::vector<v1::Meanings>()), world});
+                            state.meanings.value_or(std::vector<v1::Meanings>()), world,
+                            fewest_hosts});
     };
   }
-  options.on_event = [this](v1::Event event) { events_.Publish(std::move(event)); };
+  options.on_event = [this, owner = options.owner.uid](v1::Event event) {
+    events_.Publish(WithOwner(std::move(event), owner));
+  };
   absl::StatusOr<std::shared_ptr<Pipeline>> pipeline =
       may_have.ok() ? Pipeline::Create(spec, options, CountedFor(spec.name(), files_)) : may_have;
   if (pipeline.ok() && is_kept && !options.returns) {
@@ -230,7 +135,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
       status = journal_->Put({(*pipeline)->spec(), options.cursor, options.changed_work,
                               options.state.history, /*paused=*/false, /*slow_policies=*/{},
                               (*pipeline)->complete_groups(), (*pipeline)->MeaningsOfPhases(),
-                              options.world});
+                              options.world, options.fewest_hosts});
     }
     if (!status.ok()) {
       pipeline = status;
@@ -247,11 +152,14 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   }
   // A change of the history may have come to its epoch before the pipeline was found by its name.
   if (is_kept && !options.state.history.empty()) (*pipeline)->KeepState();
-  spdlog::info("pipeline {} {}", spec.name(), options.returns ? "comes back" : "created");
-  events_.Publish(options.returns ? MakeEvent(spec.name(), v1::EVENT_KIND_RETURNED,
-                                              "the daemon was started again")
-                                  : MakeEvent(spec.name(), v1::EVENT_KIND_CREATED,
-                                              absl::StrCat(spec.stage_size(), " stages")));
+  spdlog::info("pipeline {} {}{}", spec.name(), options.returns ? "comes back" : "created",
+               options.created_by.By());
+  v1::Event event = options.returns ? MakeEvent(spec.name(), v1::EVENT_KIND_RETURNED,
+                                                "the daemon was started again")
+                                    : MakeEvent(spec.name(), v1::EVENT_KIND_CREATED,
+                                                absl::StrCat(spec.stage_size(), " stages"));
+  if (options.created_by.uid) event.set_uid(*options.created_by.uid);
+  events_.Publish(WithOwner(std::move(event), options.owner.uid));
   (*pipeline)->Announce();
   return pipeline;
 }
@@ -278,8 +186,8 @@ absl::Status PipelineTable::Settle(const std::string& name, uint64_t turn,
 absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
   const uid_t user = options.owner.uid;
   size_t of_user = 0;
-  for (const auto& [name, place] : places_)
-    of_user += place.pipeline != nullptr && place.pipeline->owner_uid() == user;
+  for (const auto& [name, place] : places_) of_user += place.owner == user;
+  if (absl::Status quota = quotas_->CheckPipelines(user, of_user); !quota.ok()) return quota;
   // The daemon's own user is who it works for.
   const bool shares = user != geteuid();
   const size_t taken = places_.size();
@@ -294,20 +202,23 @@ absl::Status PipelineTable::CheckRoomFor(const PipelineOptions& options) const {
 }
 
 absl::StatusOr<CheckedPipeline> PipelineTable::Check(const v1::PipelineSpec& spec,
-                                                     const Unwanted& unwanted, World world) const {
+                                                     const Unwanted& unwanted, World world,
+                                                     std::optional<uid_t> user) const {
   if (absl::Status may_have = work_memory_.Check(spec); !may_have.ok()) return may_have;
   absl::StatusOr<CheckedPipeline> checked =
       Within<CheckedPipeline>({ReadDeadlineNs(spec, defaults()), leftovers_, unwanted},
                               absl::StrCat("the check of pipeline ", spec.name()),
-                              [spec, world, defaults = defaults(), &files = files_,
+                              [spec, user, world, defaults = defaults(), &files = files_,
                                memory = work_memory_.AccountOf(spec, nullptr)] {
+                                std::optional<OnBehalf::Scope> asks;
+                                if (user) asks.emplace(*user);
                                 const MemoryAccount::Scope charged(memory.get());
                                 return CheckPipeline(spec, defaults, files, world);
                               });
   if (!checked.ok()) return checked;
   // Create() would meet the same limit when it makes the ring.
   uint64_t ring_bytes = 0;
-  const uint64_t slot_bytes = checked->plan->slot_bytes();
+  const uint64_t slot_bytes = checked->layout->slot_bytes();
   if (__builtin_mul_overflow(checked->slots, slot_bytes, &ring_bytes)) ring_bytes = UINT64_MAX;
   const ring::Status memory = ring::CheckMemory(
       absl::StrCat("a ring of ", checked->slots, " slots of ", ring::BytesToString(slot_bytes)),
@@ -356,7 +267,7 @@ std::vector<std::shared_ptr<Pipeline>> PipelineTable::List() const {
 }
 
 absl::Status PipelineTable::Delete(const std::string& name, const Visible& visible,
-                                   const Pipeline* expected) {
+                                   const Pipeline* expected, const Asker& by) {
   Place deleted;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -366,7 +277,7 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
         (expected != nullptr && found->second.pipeline.get() != expected))
       return NotFound(name, visible);
     // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
-    deleted = std::exchange(found->second, {.turn = ++turn_});
+    deleted = std::exchange(found->second, {.owner = found->second.owner, .turn = ++turn_});
   }
   // Else what it is told just now would come back, or be another one's of that name.
   if (deleted.pipeline != nullptr) deleted.pipeline->Retire(true);
@@ -394,9 +305,27 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
   if (deleted.pipeline != nullptr)
     deleted.pipeline->Close(absl::NotFoundError(absl::StrCat("pipeline ", name, " was deleted")));
   if (notes_ != nullptr) notes_->Forget(name);
-  spdlog::info("pipeline {} deleted", name);
-  events_.Publish(MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND"));
+  spdlog::info("pipeline {} deleted{}", name, by.By());
+  v1::Event event = MakeEvent(name, v1::EVENT_KIND_DELETED, "its consumers get NOT_FOUND");
+  if (by.uid) event.set_uid(*by.uid);
+  events_.Publish(WithOwner(std::move(event), deleted.owner));
   return absl::OkStatus();
+}
+
+v1::Event PipelineTable::WithOwner(v1::Event event, uid_t owner) {
+  if (const auto uid = ShownUid(owner)) event.set_owner_uid(*uid);
+  return event;
+}
+
+std::optional<uint32_t> PipelineTable::OwnerUid(const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = places_.find(name);
+  return found == places_.end() ? std::nullopt : ShownUid(found->second.owner);
+}
+
+void PipelineTable::Publish(v1::Event event) const {
+  if (const auto uid = OwnerUid(event.pipeline())) event.set_owner_uid(*uid);
+  events_.Publish(std::move(event));
 }
 
 void PipelineTable::LookForHungReads() const {

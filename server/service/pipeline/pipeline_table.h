@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,9 @@
 #include "server/engine/run/order_walk.h"
 #include "server/service/pipeline/death_notes.h"
 #include "server/service/pipeline/pipeline.h"
+#include "server/service/pipeline/user_quotas.h"
 #include "server/service/pipeline/work_memory.h"
+#include "server/service/socket/asker.h"
 #include "server/service/socket/task_pool.h"
 #include "server/service/state/pipeline_journal.h"
 #include "server/service/stream/leftovers.h"
@@ -70,6 +73,11 @@ class PipelineTable {
     work_memory_.SetLimits(limits);
   }
 
+  // For what is asked for from now on.
+  void SetQuotas(const google::protobuf::RepeatedPtrField<v1::UserQuota>& quotas) {
+    quotas_->SetQuotas(quotas);
+  }
+
   // Where pipelines that are created from now on find work that others do too.
   void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
   // Likewise: what maps of their files are taken from; may be null.
@@ -87,6 +95,7 @@ class PipelineTable {
                                                    std::string_view cursor = {},
                                                    ChangedWork changed_work = ChangedWork::kRefuse,
                                                    Life life = Life::kKept);
+  // --- pipeline_table_returning.cc ---
   // Takes the names of what the journal holds, for BringBack(). Until a pipeline is back it is Unavailable to Find().
   std::vector<std::string> ExpectKept();
   // Reads its files; the pipeline then waits for StartAgain(). Where it cannot be made it stays expected and can be tried again.
@@ -101,10 +110,13 @@ class PipelineTable {
   // What brings back a pipeline that is set aside no more, on some other thread; null: nothing does.
   void OnTakenBack(std::function<void(const std::string& name)> bring_back);
   // It is expected again. NotFound where it is not set aside.
-  absl::Status TakeBack(const std::string& name);
-  // `unwanted`: says why nobody wants to know any more; may be null.
+  absl::Status TakeBack(const std::string& name, const Asker& by = {});
+
+  // --- pipeline_table.cc ---
+  // `unwanted`: says why nobody wants to know any more; may be null. `user`: who asks; without one, no function of anybody's own is good.
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec,
-                                        const Unwanted& unwanted = nullptr, World world = {}) const;
+                                        const Unwanted& unwanted = nullptr, World world = {},
+                                        std::optional<uid_t> user = std::nullopt) const;
 
   // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it is not wanted any more.
   template <typename Result>
@@ -129,10 +141,14 @@ class PipelineTable {
   std::vector<std::shared_ptr<Pipeline>> List() const;
   // `expected`: NotFound where the name is another one's; null: whichever has it.
   absl::Status Delete(const std::string& name, const Visible& visible = nullptr,
-                      const Pipeline* expected = nullptr);
+                      const Pipeline* expected = nullptr, const Asker& by = {});
+  // The user who created it; nullopt where that is not known.
+  std::optional<uint32_t> OwnerUid(const std::string& name) const;
 
   // What happens to them, in their order. Whoever listens goes before the table.
   EventLog& events() const { return events_; }
+  // Adds to an event whose the pipeline is, and publishes it.
+  void Publish(v1::Event event) const;
 
   // Looks for reads that take longer than their deadlines, and for what was left behind and has ended. To be called a few times a second.
   void LookForHungReads() const;
@@ -142,6 +158,8 @@ class PipelineTable {
 
  private:
   static int64_t UnixMs();
+  static v1::Event WithOwner(v1::Event event, uid_t owner);
+  static std::string SetAsideMessage(const std::string& name, const std::string& why);
   v1::WorkerDefaults defaults() const;
   // A name that is taken.
   struct Place {
@@ -150,6 +168,7 @@ class PipelineTable {
     absl::Status failure = absl::OkStatus();  // of the last try to bring it back
     std::string set_aside = {};               // why it is not even tried; "": it is
     std::string request_id = {};              // of the request that took it; "": it had none
+    uid_t owner = static_cast<uid_t>(-1);     // who has the place; -1: nobody
     uint64_t turn = 0;  // whoever took the place in another turn has no right to it
   };
 
@@ -168,6 +187,7 @@ class PipelineTable {
   DeathNotes* notes_ = nullptr;  // constant once there are pipelines
   const std::shared_ptr<Leftovers> leftovers_ = std::make_shared<Leftovers>();
   const std::shared_ptr<MemoryBudget> memory_ = std::make_shared<MemoryBudget>();
+  const std::shared_ptr<UserQuotas> quotas_ = std::make_shared<UserQuotas>();
   WorkMemory work_memory_;
   std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
   std::shared_ptr<SharedMaps> maps_;          // likewise

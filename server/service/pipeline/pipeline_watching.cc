@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "server/engine/plan/files_of.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/python_functions.h"
 #include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/world_message.h"
@@ -19,7 +20,8 @@
 namespace penstock {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(50);
+// Between two looks at the consumers of a pipeline that is profiled.
+constexpr std::chrono::milliseconds kLook(2);
 
 v1::ReadUnderWay ToProto(const CallUnderWay& call) {
   v1::ReadUnderWay out;
@@ -37,10 +39,17 @@ v1::PythonWorkers ToProto(const AwayWorkers& workers) {
   out.set_chosen(workers.is_chosen);
   out.set_rows(workers.rows);
   out.set_busy_ns(workers.busy_ns);
-  out.set_oldest_row_seconds(1e-9 * static_cast<double>(workers.oldest_row_ns));
   out.set_started(workers.started);
   out.set_deaths(workers.deaths);
   out.set_memory_bytes(workers.memory_bytes);
+  out.set_uid(workers.user);
+  if (workers.offers >= 0) out.set_offers(static_cast<uint32_t>(workers.offers));
+  const double oldest = 1e-9 * static_cast<double>(workers.oldest_row_ns);
+  if (workers.is_unoffered) {
+    out.set_waits_for_offer_seconds(oldest);
+  } else {
+    out.set_oldest_row_seconds(oldest);
+  }
   return out;
 }
 
@@ -84,6 +93,8 @@ v1::Pipeline PipelineWatching::Describe() const {
   v1::Pipeline result = penstock::Describe(checked_);
   keeper_.Look([&](const Timeline& timeline) {
     *result.mutable_spec()->mutable_stage() = timeline.known().plan->spec().stage();
+    result.clear_world();
+    SetWorld(timeline.known().plan->world(), &result);
     numbers_.Describe(result.mutable_spec());
     for (const v1::Change& change : timeline.history()) *result.add_history() = change;
     result.set_etag(timeline.Etag());
@@ -93,7 +104,12 @@ v1::Pipeline PipelineWatching::Describe() const {
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
+  PythonFunctions functions;
+  AddPythonFunctions(result.spec(), &functions);
+  if (!functions.empty()) result.set_python_uid(options_.owner.uid);
   if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
+  if (const auto uid = ShownUid(options_.owner.uid)) result.set_owner_uid(*uid);
+  result.set_workers(static_cast<uint32_t>(numbers_.workers()));
   return result;
 }
 
@@ -105,7 +121,8 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  SetWorld(checked_.plan->world(), &result);
+  keeper_.Look(
+      [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
   AddRemote(FilesOf(*checked_.plan), &result);
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {
@@ -284,8 +301,8 @@ v1::ListGroupsResponse PipelineWatching::Groups() const {
   return response;
 }
 
-absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
-                                                    const std::function<bool()>& cancelled) const {
+absl::StatusOr<TakenProfile> PipelineWatching::Profile(
+    absl::Duration duration, const std::function<bool()>& cancelled) const {
   {
     const std::unique_lock<std::mutex> streams_lock = streams_.Lock();
     if (absl::Status status = streams_.EndRest(); !status.ok()) return status;
@@ -294,11 +311,23 @@ absl::StatusOr<WorkSpans> PipelineWatching::Profile(absl::Duration duration,
   if (stream == nullptr) return absl::UnavailableError("the pipeline has not begun yet");
   if (!stream->StartTrace())
     return absl::FailedPreconditionError("a profile of this pipeline is being made already");
-  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(duration);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto end = begin + absl::ToChronoNanoseconds(duration);
+  const auto passed_ns = [begin] {
+    return static_cast<uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  };
+  ConsumerWaits waits;
   while (std::chrono::steady_clock::now() < end && !cancelled()) {
+    for (const auto& one : streams_.All())
+      waits.Look(one->ordinal(), one->writer().Consumers(), passed_ns());
     std::this_thread::sleep_until(std::min(end, std::chrono::steady_clock::now() + kLook));
   }
-  return stream->StopTrace();
+  TakenProfile taken;
+  taken.waits = waits.End(passed_ns());
+  taken.spans = stream->StopTrace();
+  taken.spans.dropped += waits.dropped();
+  return taken;
 }
 
 }  // namespace penstock

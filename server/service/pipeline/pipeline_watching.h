@@ -18,8 +18,15 @@
 #include "server/service/pipeline/pipeline_numbers.h"
 #include "server/service/pipeline/pipeline_streams.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/consumer_waits.h"
 
 namespace penstock {
+
+// What its workers did while it was taken, and when its consumers waited.
+struct TakenProfile {
+  WorkSpans spans;
+  std::vector<ConsumerWait> waits;
+};
 
 class PipelineWatching {
  public:
@@ -42,8 +49,8 @@ class PipelineWatching {
   absl::StatusOr<v1::SamplePipelineResponse> Sample(int sheet_rows, bool with_numbers) const;
   std::vector<WorkerPulse> Pulses() const;
   // Ends a rest for it.
-  absl::StatusOr<WorkSpans> Profile(absl::Duration duration,
-                                    const std::function<bool()>& cancelled) const;
+  absl::StatusOr<TakenProfile> Profile(absl::Duration duration,
+                                       const std::function<bool()>& cancelled) const;
 
  private:
   void SetState(v1::PipelineState* state, v1::PipelineError* error) const;

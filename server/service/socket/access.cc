@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "server/service/socket/asker.h"
 
 namespace penstock {
 namespace {
@@ -39,12 +40,6 @@ bool Fits(const v1::AccessRule& rule, const Identity& who) {
 bool Gives(const v1::AccessRule& rule, v1::Right right, const std::string& pipeline) {
   return Contains(rule.rights(), right) &&
          (rule.pipelines().empty() || fnmatch(rule.pipelines().c_str(), pipeline.c_str(), 0) == 0);
-}
-
-std::string NameOf(const Identity& who) {
-  if (!who.by_certificate) return absl::StrCat("user ", who.uid);
-  if (who.certificate_names.empty()) return "a certificate without a name";
-  return absl::StrCat("certificate ", who.certificate_names.front().substr(0, 128));
 }
 
 const char* VerbOf(v1::Right right) {

@@ -56,6 +56,8 @@ absl::Status PipelineJournal::Put(const Entry& entry) const {
   }
   kept.mutable_meanings()->Add(entry.meanings.begin(), entry.meanings.end());
   SetWorld(entry.world, &kept);
+  if (!entry.world.is_alone() && entry.fewest_hosts > 0)
+    kept.mutable_world()->set_fewest_hosts(entry.fewest_hosts);
   absl::Status status = CheckText(kept);
   if (status.ok()) {
     status = folder_->Write(absl::StrCat(entry.spec.name(), kPipelineSuffix),
@@ -110,6 +112,7 @@ std::vector<PipelineJournal::Entry> PipelineJournal::Load() const {
     }
     entries.back().meanings = {kept.meanings().begin(), kept.meanings().end()};
     entries.back().world = WorldIn(kept);
+    entries.back().fewest_hosts = FewestHostsIn(kept);
     if (kept.has_rank_groups()) {
       entries.back().complete_groups.emplace(kept.rank_groups().complete().begin(),
                                              kept.rank_groups().complete().end());

@@ -48,6 +48,7 @@ class PipelineJournal {
     std::optional<std::set<std::string>> complete_groups = std::nullopt;  // as in KeptState
     std::vector<v1::Meanings> meanings = {};                              // as in KeptState
     World world = {};
+    uint32_t fewest_hosts = 0;  // as of PipelineOptions
   };
   struct KnownConsumer {
     uint64_t identity = 0;

@@ -9,6 +9,7 @@
 #include "server/engine/plan/pass_change.h"
 #include "server/engine/plan/plan_change.h"
 #include "server/service/state/text_proto.h"
+#include "server/service/state/world_message.h"
 
 namespace penstock {
 namespace {
@@ -48,7 +49,8 @@ bool IsOfTheBeginning(const v1::Change& change) {
 }
 
 bool ChangesBytes(const v1::Change& change) {
-  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor();
+  return !change.stage().empty() || change.skip_steps() > 0 || change.has_seek_cursor() ||
+         change.has_world();
 }
 
 bool ChangesNumbers(const v1::Change& change) {
@@ -57,6 +59,15 @@ bool ChangesNumbers(const v1::Change& change) {
 }
 
 bool IsWithdrawn(const v1::Change& change) { return change.has_withdrawn_unix_ms(); }
+
+// A change of hosts is one of nothing else: another host would not know what came with it.
+absl::Status CheckDividesAlone(const v1::Change& change) {
+  if (!change.has_world() || (change.stage().empty() && change.skip_steps() == 0 &&
+                              !change.has_seek_cursor() && !change.has_epoch()))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "a change of the hosts that divide the batches changes nothing else");
+}
 
 absl::Status CheckEpochChange(const v1::Change& change) {
   if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
@@ -98,7 +109,9 @@ void Phase::BeginAt(uint64_t step, const Phase& last) {
                             : moves_before);
 }
 
-Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint) {
+Timeline::Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint,
+                   std::shared_ptr<const Plan> layout)
+    : layout_(layout != nullptr ? std::move(layout) : plan) {
   phases_.push_back({0, std::move(plan), std::move(fingerprint), 0, std::nullopt, std::nullopt});
 }
 
@@ -109,9 +122,10 @@ absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
   if (change.has_epoch()) {
     if (absl::Status status = CheckEpochChange(change); !status.ok()) return status;
   }
-  if (change.stage().empty()) return next;
+  if (change.stage().empty() && !change.has_world()) return next;
   v1::PipelineSpec spec = last().plan->spec();
-  absl::Status status;
+  absl::Status status = CheckDividesAlone(change);
+  if (!status.ok()) return status;
   if (change.has_epoch()) {
     *spec.mutable_stage() = change.stage();
     KeepSeedsOf(last().plan->spec(), &spec);
@@ -119,14 +133,15 @@ absl::StatusOr<Timeline::NextPlan> Timeline::Prepare(const v1::Change& change,
     status = ReplaceStages(change.stage(), &spec);
   }
   if (!status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(spec, files, last().plan->world());
+  absl::StatusOr<std::shared_ptr<const Plan>> plan =
+      MakePlan(spec, files, change.has_world() ? WorldIn(change) : last().plan->world());
   if (!plan.ok()) return plan.status();
-  if (IsOfTheBeginning(change)) {
-    status = CheckSameElement(*first().plan, **plan);
+  if (IsOfTheBeginning(change) || change.has_world()) {
+    status = CheckSameElement(*layout_, **plan);
   } else if (change.has_epoch()) {
-    status = CheckPassChange(*first().plan, *last().plan, **plan);
+    status = CheckPassChange(*layout_, *last().plan, **plan);
   } else {
-    status = CheckPlanChange(*first().plan, *last().plan, **plan);
+    status = CheckPlanChange(*layout_, *last().plan, **plan);
   }
   if (!status.ok()) return status;
   absl::StatusOr<v1::Fingerprint> fingerprint = FingerprintOf(**plan);
@@ -153,6 +168,7 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
       return absl::InvalidArgumentError(
           "a change that names the files of the beginning is the first one of a history");
     }
+    phases_.front().only_divides = false;
     phases_.front().plan = std::move(next.plan);
     phases_.front().fingerprint = std::move(next.fingerprint);
     history_.push_back(change);
@@ -177,6 +193,7 @@ absl::Status Timeline::Add(const v1::Change& change, NextPlan next, size_t limit
     return absl::OkStatus();
   }
   Phase phase = last();
+  phase.only_divides = phase.only_divides && change.has_world();
   if (!is_steered() || phase.first_step != change.step()) {
     phase.skip_steps = 0;
     phase.seek.reset();
@@ -244,6 +261,7 @@ absl::StatusOr<v1::Change> Timeline::Withdraw(uint64_t next, int64_t time_unix_m
   numbers.clear_skip_steps();
   numbers.clear_seek_cursor();
   numbers.clear_epoch();
+  numbers.clear_world();
   numbers.set_step(step);
   history_.insert(history_.begin() + static_cast<std::ptrdiff_t>(index), std::move(numbers));
   return result;
@@ -419,6 +437,16 @@ absl::StatusOr<Position> Timeline::ReadSeek(const std::string& cursor) const {
     if (phase->pass) is_of_this_epoch = false;
   }
   return status;
+}
+
+std::optional<v1::Change> Timeline::FindWorld(const v1::World& world, uint64_t step) const {
+  for (auto change = history_.rbegin(); change != history_.rend(); ++change) {
+    if (IsWithdrawn(*change) || !change->has_world()) continue;
+    const bool is_same = change->step() == step && change->world().hosts() == world.hosts() &&
+                         change->world().host() == world.host();
+    return is_same ? std::optional(*change) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 std::vector<Phase> Timeline::From(uint64_t step) const {

@@ -49,6 +49,8 @@ struct Phase {
   std::optional<uint64_t> order_before = std::nullopt;
   // Of one that waits, and whose pass is not known yet: it begins with the first that begins at that step or later.
   std::optional<uint64_t> any_pass_from = std::nullopt;
+  // Nothing but the hosts that divide its batches differs from what the pipeline began with.
+  bool only_divides = true;
 
   // It begins at that step, behind `last`, which has no step of its own where it begins there too.
   void BeginAt(uint64_t step, const Phase& last);
@@ -64,7 +66,9 @@ class Timeline {
   // Of the stages of a change, with the paths of their files.
   static constexpr size_t kMaxNamedBytes = size_t{1} << 20;
 
-  Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint);
+  // `layout`: for whose batches the rings are laid out; null: `plan`.
+  Timeline(std::shared_ptr<const Plan> plan, v1::Fingerprint fingerprint,
+           std::shared_ptr<const Plan> layout = nullptr);
 
   // The plan that a change of stages makes of the last one, whatever the change's step; null without
   // one. FailedPrecondition for what cannot be changed.
@@ -118,6 +122,8 @@ class Timeline {
   // front of it had other elements.
   absl::StatusOr<ResumePoint> Read(const std::string& cursor,
                                    ChangedWork changed_work = ChangedWork::kRefuse) const;
+  // The last change of hosts, if it is that one: who asks for it again is told so.
+  std::optional<v1::Change> FindWorld(const v1::World& world, uint64_t step) const;
   // Those that make the steps from `step` on; the first has begun already if its first step is lower.
   std::vector<Phase> From(uint64_t step) const;
 
@@ -131,6 +137,7 @@ class Timeline {
   // What differs where the cursor's run had other changes of position in front of its step.
   absl::Status OtherMoves(const ResumePoint& point, uint64_t moves) const;
 
+  std::shared_ptr<const Plan> layout_;
   std::vector<Phase> phases_;
   std::vector<v1::Change> history_;
 };

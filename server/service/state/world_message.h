@@ -3,6 +3,8 @@
 // Threads: safe from any thread.
 #pragma once
 
+#include <cstdint>
+
 #include "server/engine/tensor/world.h"
 
 namespace penstock {
@@ -12,6 +14,12 @@ template <typename Message>
 World WorldIn(const Message& message) {
   if (!message.has_world()) return {};
   return {message.world().hosts(), message.world().host()};
+}
+
+// For how few hosts the ring of a creation has room; 0: nobody has said it.
+template <typename Message>
+uint32_t FewestHostsIn(const Message& message) {
+  return message.world().fewest_hosts();
 }
 
 // Where there are several hosts.

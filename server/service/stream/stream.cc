@@ -16,10 +16,24 @@
 namespace penstock {
 namespace {
 
+// Whether the steps are those of a pipeline that was never changed, but for the hosts that divide them.
+bool OnlyWorldsDiffer(const std::vector<Phase>& phases) {
+  return std::all_of(phases.begin(), phases.end(), [&](const Phase& phase) {
+    return phase.first_step != kUnknownStep && phase.only_divides;
+  });
+}
+
+// Whether a step may have the rows of one of several hosts.
+bool IsDivided(const Plan& first, const StreamOptions& options) {
+  return !first.world().is_alone() ||
+         std::any_of(options.phases.begin(), options.phases.end(),
+                     [](const Phase& phase) { return !phase.plan->world().is_alone(); });
+}
+
 // It may open files and read their indices.
-absl::StatusOr<StepCount> CountOf(const Plan& first, const StreamOptions& options) {
+absl::StatusOr<StepCount> CountOf(const StreamOptions& options) {
   const std::vector<Phase>& phases = options.phases;
-  if (phases.size() != 1 || phases[0].plan.get() != &first || phases[0].first_step != 0)
+  if (!OnlyWorldsDiffer(phases))
     return StepCount{std::nullopt, "the pipeline was changed while it ran"};
   return Within<StepCount>(options.read_deadline, absl::StrCat("pipeline ", options.name),
                            [plan = phases[0].plan] { return CountSteps(*plan); });
@@ -93,21 +107,21 @@ ExecutorStats Sum(const ExecutorStats& before, ExecutorStats now) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
+absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first, const Plan& layout,
                                                        const StreamOptions& options) {
   std::function<ring::Status(uint64_t bytes)> reserve;
   if (options.memory != nullptr) {
     reserve = [memory = options.memory](uint64_t bytes) { return ToRing(memory->Take(bytes)); };
   }
-  absl::StatusOr<StepCount> count = CountOf(first, options);
+  absl::StatusOr<StepCount> count = CountOf(options);
   if (!count.ok()) return count.status();
-  if (!first.world().is_alone()) count->pass_last_rows = ring::kDividedAmongHosts;
+  if (IsDivided(first, options)) count->pass_last_rows = ring::kDividedAmongHosts;
   auto placement = std::make_shared<Placement>(options.numa_node, options.misplaced);
   absl::StatusOr<std::unique_ptr<RingSink>> sink =
-      RingSink::Create(options.name, first.tensors(), options.slots,
-                       {.structure = first.structure(),
-                        .variable_bytes = first.variable_bytes(),
-                        .variable_grows = first.variable_grows(),
+      RingSink::Create(options.name, layout.tensors(), options.slots,
+                       {.structure = layout.structure(),
+                        .variable_bytes = layout.variable_bytes(),
+                        .variable_grows = layout.variable_grows(),
                         .first_step = options.start.step,
                         .count = *std::move(count),
                         .first_cursor = options.start_cursor,
@@ -122,7 +136,7 @@ absl::StatusOr<std::shared_ptr<Stream>> Stream::Create(const Plan& first,
   stream->writer().TryFewerSlots(options.tries_fewer_slots);
   if (!stream->writer().has_huge_pages()) TellOfSmallPages(options.name);
   if (first.spec().ring().has_device()) {
-    const absl::Status status = stream->AddDevice(first);
+    const absl::Status status = stream->AddDevice(layout);
     if (!status.ok()) return status;
   }
   const Phase& phase = options.phases.front();

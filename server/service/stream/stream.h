@@ -81,8 +81,8 @@ struct SkippedRecord {
 
 class Stream {
  public:
-  // `first`: the plan that the pipeline began with, for the ring's layout.
-  static absl::StatusOr<std::shared_ptr<Stream>> Create(const Plan& first,
+  // `first`: the plan that the pipeline began with; `layout`: for whose batches the ring is laid out.
+  static absl::StatusOr<std::shared_ptr<Stream>> Create(const Plan& first, const Plan& layout,
                                                         const StreamOptions& options);
   ~Stream() { Stop(absl::CancelledError("the pipeline is gone")); }
 

@@ -72,12 +72,12 @@ void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Kno
         event.set_further(stats.skipped() - told);
         told = stats.skipped();
       }
-      table_.events().Publish(std::move(event));
+      table_.Publish(std::move(event));
     }
     if (told < stats.skipped()) {
       v1::Event event = MakeEvent(name, v1::EVENT_KIND_SKIPPED, "more than are listed");
       event.set_further(stats.skipped() - told);
-      table_.events().Publish(std::move(event));
+      table_.Publish(std::move(event));
     }
     known->skipped = stats.skipped();
   }
@@ -85,13 +85,13 @@ void Monitor::Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Kno
   if (stats.state() == known->state) return;
   known->state = stats.state();
   if (stats.state() == v1::PIPELINE_STATE_FINISHED) {
-    table_.events().Publish(MakeEvent(name, v1::EVENT_KIND_ENDED,
-                                      absl::StrCat("the stream has ended after step ",
-                                                   stats.steps(), " (", stats.rows(), " rows)")));
+    table_.Publish(MakeEvent(name, v1::EVENT_KIND_ENDED,
+                             absl::StrCat("the stream has ended after step ", stats.steps(), " (",
+                                          stats.rows(), " rows)")));
   } else if (stats.state() == v1::PIPELINE_STATE_FAILED) {
     v1::Event event = MakeEvent(name, v1::EVENT_KIND_FAILED, stats.error().message());
     *event.mutable_error() = stats.error();
-    table_.events().Publish(std::move(event));
+    table_.Publish(std::move(event));
   }
 }
 
@@ -106,7 +106,7 @@ void Monitor::TellOfSharing(const v1::PipelineStats& stats, Known* known) {
   }
   if (shared == known->shared) return;
   known->shared = shared;
-  table_.events().Publish(
+  table_.Publish(
       MakeEvent(stats.name(), v1::EVENT_KIND_SHARED,
                 shared.empty() ? "nothing is shared with other pipelines any more" : shared));
 }

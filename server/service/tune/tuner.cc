@@ -97,7 +97,7 @@ void Tuner::LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned) {
   v1::Autotune report;
   report.set_tunes_workers(tunes.workers);
   if (tunes.workers) {
-    LookAtWorkers(stats, &tuned->workers, &wanted, &report);
+    LookAtWorkers(pipeline, stats, &tuned->workers, &wanted, &report);
   } else {
     tuned->workers = NewAutotuner(pipeline);
   }
@@ -120,19 +120,24 @@ void Tuner::LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned) {
   if (!status.ok()) spdlog::warn("pipeline {}: {}", pipeline.name(), status.ToString());
 }
 
-void Tuner::LookAtWorkers(const v1::PipelineStats& stats, Autotuner* tuner, Tuning* wanted,
-                          v1::Autotune* report) const {
+void Tuner::LookAtWorkers(const Pipeline& pipeline, const v1::PipelineStats& stats,
+                          Autotuner* tuner, Tuning* wanted, v1::Autotune* report) const {
   const auto now = static_cast<int>(stats.workers());
-  const int workers = tuner->Look(stats, now);
+  // Its owner's quota has no effect on what is learnt.
+  const int most = std::max(1, pipeline.MostWorkers(tuner->most()));
+  const int workers = std::min(tuner->Look(stats, now), most);
   report->set_workers(static_cast<uint32_t>(workers));
   report->set_least_workers(1);
-  report->set_most_workers(static_cast<uint32_t>(tuner->most()));
-  report->set_reason(tuner->reason());
+  report->set_most_workers(static_cast<uint32_t>(most));
+  std::string reason = tuner->reason();
+  if (most < tuner->most())
+    absl::StrAppend(&reason, "; at most ", most, " by its owner's user_quota");
+  report->set_reason(reason);
   report->set_changes(tuner->changes());
   report->set_processors(tuner->processors());
   if (workers == now) return;
   wanted->workers = workers;
-  wanted->told.push_back(absl::StrCat("workers ", tuner->reason()));
+  wanted->told.push_back(absl::StrCat("workers ", reason));
 }
 
 void Tuner::LookAtSlots(const v1::PipelineStats& stats, uint32_t most, DepthTuner* tuner,

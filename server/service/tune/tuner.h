@@ -45,8 +45,8 @@ class Tuner {
   void LookAtAll();
   Autotuner NewAutotuner(const Pipeline& pipeline) const;
   void LookAt(Pipeline& pipeline, const Tunes& tunes, Tuned* tuned);
-  void LookAtWorkers(const v1::PipelineStats& stats, Autotuner* tuner, Tuning* wanted,
-                     v1::Autotune* report) const;
+  void LookAtWorkers(const Pipeline& pipeline, const v1::PipelineStats& stats, Autotuner* tuner,
+                     Tuning* wanted, v1::Autotune* report) const;
   static void LookAtSlots(const v1::PipelineStats& stats, uint32_t most, DepthTuner* tuner,
                           Tuning* wanted, v1::Autotune* report);
   static void LookAtSources(const v1::PipelineStats& stats,

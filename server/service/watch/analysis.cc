@@ -105,6 +105,9 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
   if (stats.resting())
     return "it rests, as nobody reads it: its memory and threads are given back until a consumer "
            "attaches";
+  for (const v1::StageStats& stage : stats.stages()) {
+    if (std::string unoffered = WaitForOffer(stage); !unoffered.empty()) return unoffered;
+  }
   if (analysis.bottleneck().empty()) return "no worker is at work yet";
   if (analysis.bottleneck() == "consumer") {
     if (stats.consumers().empty()) return "no consumer is attached, and the ring is full";
@@ -143,6 +146,22 @@ std::string Sentence(const v1::Analysis& analysis, const v1::PipelineStats& stat
 }
 
 }  // namespace
+
+std::string WaitForOffer(const v1::StageStats& stage) {
+  const v1::PythonWorkers& workers = stage.python_workers();
+  if (workers.waits_for_offer_seconds() <= 0) return "";
+  const std::string since = absl::StrCat("rows of stage ", stage.name(), " have waited ",
+                                         std::lround(10 * workers.waits_for_offer_seconds()) / 10.0,
+                                         " s for Python workers of user ", workers.uid());
+  const char* const remedy =
+      "; the process that made the pipeline offers them while it lives, and "
+      "penstock.offer_workers() does in another one that has the function";
+  if (workers.offers() == 0)
+    return absl::StrCat(since, ": no process of that user offers any", remedy);
+  return absl::StrCat(since, ": of ", workers.offers(),
+                      workers.offers() == 1 ? " process that offers" : " processes that offer",
+                      " some, none has this function", remedy);
+}
 
 v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   v1::Analysis analysis;

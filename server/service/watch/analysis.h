@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "penstock/v1/control.pb.h"
@@ -28,6 +29,9 @@ struct Look {
   std::vector<WaitLooks> waits = {};
   std::vector<uint64_t> streams = {};  // those of stats.consumers()
 };
+
+// Of a stage whose rows wait for workers that its user's processes are to offer: that they do, and what helps; "" of any other.
+std::string WaitForOffer(const v1::StageStats& stage);
 
 // `processors`: those that workers may use; those of a NUMA node they use only, if they are fewer.
 v1::Analysis Analyse(const Look& from, const Look& to, int processors);

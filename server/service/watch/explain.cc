@@ -185,6 +185,8 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
       absl::StrAppend(&text, "; ", workers.deaths(), " of the ", workers.started(),
                       " that were started have died at a row");
     out->push_back(std::move(text));
+    const std::string unoffered = WaitForOffer(stats.stages(i));
+    if (!unoffered.empty()) out->push_back(unoffered);
   }
 }
 

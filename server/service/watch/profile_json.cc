@@ -1,6 +1,8 @@
 #include "server/service/watch/profile_json.h"
 
+#include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
@@ -10,7 +12,8 @@ namespace {
 
 constexpr double kNsPerUs = 1000;
 
-std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages) {
+std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages,
+                   const std::vector<std::string>& functions) {
   switch (span.kind) {
     case WorkKind::kFront:
       return "front";
@@ -25,6 +28,8 @@ std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages)
     case WorkKind::kAway:
     case WorkKind::kStage:
       return span.detail < stages.size() ? stages[span.detail] : "stage";
+    case WorkKind::kFunction:
+      return span.detail < functions.size() ? functions[span.detail] : "function";
     case WorkKind::kWaitForSlot:
       return "waits for a slot";
     case WorkKind::kSleep:
@@ -35,10 +40,36 @@ std::string NameOf(const WorkSpan& span, const std::vector<std::string>& stages)
 
 std::string Quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
+// Threads of a process of their own: consumers by their streams and numbers.
+void AddWaits(const std::string& pipeline, const std::vector<ConsumerWait>& waits,
+              std::string* out) {
+  if (waits.empty()) return;
+  absl::StrAppendFormat(
+      out, ",\n{\"ph\":\"M\",\"pid\":3,\"name\":\"process_name\",\"args\":{\"name\":%s}}",
+      Quoted("consumers: " + pipeline));
+  std::map<std::pair<uint64_t, uint32_t>, int> threads;
+  for (const ConsumerWait& wait : waits) {
+    const auto [thread, is_new] = threads.emplace(std::pair(wait.stream, wait.consumer),
+                                                  static_cast<int>(threads.size()) + 1);
+    if (is_new) {
+      absl::StrAppendFormat(
+          out,
+          ",\n{\"ph\":\"M\",\"pid\":3,\"tid\":%d,\"name\":\"thread_name\",\"args\":{\"name\":%s}}",
+          thread->second, Quoted(wait.name));
+    }
+    if (wait.end_ns == wait.begin_ns) continue;
+    absl::StrAppendFormat(out,
+                          ",\n{\"ph\":\"X\",\"pid\":3,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":"
+                          "\"waits for a batch\"}",
+                          thread->second, static_cast<double>(wait.begin_ns) / kNsPerUs,
+                          static_cast<double>(wait.end_ns - wait.begin_ns) / kNsPerUs);
+  }
+}
+
 }  // namespace
 
 std::string ProfileJson(const std::string& pipeline, const std::vector<std::string>& stages,
-                        const WorkSpans& spans) {
+                        const WorkSpans& spans, const std::vector<ConsumerWait>& waits) {
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   absl::StrAppendFormat(&out, R"({"ph":"M","pid":1,"name":"process_name","args":{"name":%s}})",
                         Quoted("penstockd: " + pipeline));
@@ -69,8 +100,10 @@ std::string ProfileJson(const std::string& pipeline, const std::vector<std::stri
         &out, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":%s}",
         is_away ? 2 : 1, is_away ? span.worker : span.worker + 1,
         static_cast<double>(span.begin) / kNsPerUs,
-        static_cast<double>(span.end - span.begin) / kNsPerUs, Quoted(NameOf(span, stages)));
+        static_cast<double>(span.end - span.begin) / kNsPerUs,
+        Quoted(NameOf(span, stages, spans.functions)));
   }
+  AddWaits(pipeline, waits, &out);
   return out + "\n]}\n";
 }
 

@@ -32,10 +32,11 @@ void AddRemote(const FileSystem& files, v1::PipelineStats* stats) {
 void ExplainRemote(const v1::PipelineStats& stats, std::vector<std::string>* out) {
   if (!stats.has_remote() || stats.remote().waiting() == 0) return;
   const v1::RemoteStats& remote = stats.remote();
-  std::string text = absl::StrCat(
-      remote.waiting(), remote.waiting() == 1 ? " read waits" : " reads wait",
-      " for bytes of files at addresses: ", remote.under_way(), " requests are under way of at most ",
-      remote.request_limit(), ", and ", remote.queued(), " ranges wait for one");
+  std::string text =
+      absl::StrCat(remote.waiting(), remote.waiting() == 1 ? " read waits" : " reads wait",
+                   " for bytes of files at addresses: ", remote.under_way(),
+                   " requests are under way of at most ", remote.request_limit(), ", and ",
+                   remote.queued(), " ranges wait for one");
   if (remote.first_byte_ms() > 0)
     absl::StrAppend(&text, "; a first byte takes ", std::lround(remote.first_byte_ms()), " ms");
   if (remote.retries() > 0)

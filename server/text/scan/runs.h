@@ -4,10 +4,12 @@
 // Cost:     a run of ASCII letters goes 16 bytes at a time.
 #pragma once
 
-#include <emmintrin.h>
-
 #include <bit>
 #include <cstdint>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "server/text/unicode/classes.h"
 
@@ -46,6 +48,7 @@ struct Runs {
 
   // The same for letters.
   const uint8_t* OverLetters(const uint8_t* at) const {
+#if defined(__SSE2__)
     while (end - at >= 16) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
       const __m128i lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
@@ -63,6 +66,7 @@ struct Runs {
       if ((At(at, &next) & kLetter) == 0) return at;
       at = next;
     }
+#endif
     return Over(at, kLetter);
   }
 

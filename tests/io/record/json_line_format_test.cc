@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "io/record/record_access.h"
 #include "io/record/record_stream.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
@@ -116,6 +117,12 @@ TEST_CASE("fault 10: a line of JSON without an end stops at the limit of a recor
   CHECK(skipped.error.ok());
   CHECK((skipped.records == Strings{"1", "2"}));
   CHECK((skipped.damage == std::vector<Damage>{{2, zeros.size() + 1, DamageReason::kTooLong}}));
+}
+
+TEST_CASE("JSON lines: a record's ordinal counts what its reader counts") {
+  const auto file = InMemory("no document\n{}\n[1]\n");
+  CHECK(JsonLineFormat(false, OnDamage::kFail)->access()->OrdinalOf(file, 15) == 2);
+  CHECK(JsonLineFormat(false, OnDamage::kSkipRecord)->access()->OrdinalOf(file, 15) == 1);
 }
 
 }  // namespace

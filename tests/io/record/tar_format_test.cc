@@ -12,7 +12,9 @@
 #include "io/inflate/byte_stream.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
+#include "io/record/scan_progress.h"
 #include "io/record/tar_head.h"
+#include "io/record/tar_scan.h"
 #include "tests/support/catch.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/tar_members.h"
@@ -123,6 +125,24 @@ Found ReadByIndex(const std::string& bytes, OnDamage on_damage = OnDamage::kFail
   return found;
 }
 
+// Where a scan of memory finds anything, it is what the stream finds, and nothing is damaged. Returns whether it does.
+bool ScanAgrees(const std::string& bytes, const Found& by_stream) {
+  const IndexOptions options;
+  ScanProgress progress(options);
+  const auto found =
+      ScanSoundTar({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, progress);
+  REQUIRE(found.ok());
+  if (!*found) return false;
+  CHECK(by_stream.error.ok());
+  CHECK(by_stream.damage.empty());
+  REQUIRE((*found)->offsets.size() == by_stream.offsets.size());
+  for (uint64_t i = 0; i < by_stream.offsets.size(); ++i)
+    CHECK((*found)->offsets[i] == by_stream.offsets[i]);
+  if (!by_stream.offsets.empty()) CHECK((*found)->records_end > by_stream.offsets.back());
+  CHECK((*found)->records_end <= bytes.size());
+  return true;
+}
+
 std::string Plain(const std::string& gzip) {
   auto stream = OpenStream(InMemory(gzip), Compression::kGzip);
   REQUIRE(stream.ok());
@@ -151,6 +171,7 @@ TEST_CASE("Samples are those of webdataset, in order and in any order") {
       CHECK(found.error.ok());
       CHECK((found.samples == expected));
     }
+    CHECK(ScanAgrees(plain, ReadAll(plain, Compression::kNone)));
   }
 }
 
@@ -170,6 +191,7 @@ TEST_CASE("Samples around the limits of a window, of cells and of a piece come w
   CHECK((all.samples == samples));
   CHECK((ReadByIndex(bytes).samples == samples));
   CHECK(ReadByIndex(bytes).offsets == all.offsets);
+  CHECK(ScanAgrees(bytes, all));
   for (size_t i = 0; i < samples.size(); ++i) {
     const Found rest = ReadAll(bytes, Compression::kNone, OnDamage::kFail, all.offsets[i]);
     CHECK((rest.samples == Samples(samples.begin() + i, samples.end())));
@@ -290,6 +312,7 @@ TEST_CASE("A tar file may be cut anywhere") {
       CHECK(sample.members.size() == 2);
     }
     CHECK((ReadByIndex(bytes, OnDamage::kSkipRecord).samples == skipped.samples));
+    CHECK(ScanAgrees(bytes, skipped) == skipped.damage.empty());
   }
 }
 
@@ -303,6 +326,7 @@ TEST_CASE("Any byte of a tar file may be another one") {
     const Found skipped = ReadAll(bad, Compression::kNone, OnDamage::kSkipRecord);
     CHECK(skipped.error.ok());
     CHECK((ReadByIndex(bad, OnDamage::kSkipRecord).samples == skipped.samples));
+    ScanAgrees(bad, skipped);
     (void)ReadAll(bad, Compression::kNone);
   }
 }

@@ -189,6 +189,32 @@ TEST_CASE("what a pipeline does is told without gRPC") {
   CHECK(SpecClient(daemon).Ask(Operation::kStats, "", "").code == Code::kInvalidArgument);
 }
 
+TEST_CASE("a pipeline is divided among other hosts without gRPC") {
+  TestDaemon daemon;
+  const auto ask = [&](const std::string& step, uint32_t hosts, uint32_t host) {
+    const ring::Descriptor socket(daemon.Connect());
+    ring::AttachRequest head = Head(Operation::kRedivide, "divided", {step});
+    head.world_hosts = hosts;
+    head.world_host = host;
+    Send(socket.get(), head, MemoryFile({step}).get());
+    return Receive(socket.get());
+  };
+  CHECK(ask("200", 2, 1).code == Code::kNotFound);
+  const std::string spec = Count(1000) + " stage { batch { batch_size: 10 } }";
+  REQUIRE(SpecClient(daemon).Ask(Operation::kCreate, "divided", spec).code == Code::kOk);
+  const Reply divided = ask("200", 2, 1);
+  INFO(divided.message);
+  REQUIRE(divided.code == Code::kOk);
+  v1::UpdatePipelineResponse told;
+  REQUIRE(google::protobuf::util::JsonStringToMessage(divided.json, &told).ok());
+  CHECK(told.change().step() == 200);
+  CHECK(told.change().world().host() == 1);
+  CHECK_THAT(ask("x", 2, 1).message, Catch::Contains("step: expected a number"));
+  CHECK(ask("99999999999999999999", 2, 1).code == Code::kInvalidArgument);
+  CHECK(ask("300", 11, 1).code == Code::kInvalidArgument);
+  CHECK(ask("100", 3, 1).code == Code::kFailedPrecondition);
+}
+
 TEST_CASE("the steps of a spec are counted, or it is said why not") {
   TestDaemon daemon;
   const auto ask = [&](const std::string& more) {

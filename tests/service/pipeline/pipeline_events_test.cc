@@ -32,13 +32,16 @@ TEST_CASE("a change is told without the stages that an epoch begins with") {
   const PipelineEvents events("p", [&told](v1::Event event) { told.push_back(event); });
   v1::Change change;
   change.add_stage()->set_name("many files");
-  events.Tell(v1::EVENT_KIND_UPDATED, "from step 3 on", &change);
+  events.Tell(v1::EVENT_KIND_UPDATED, "from step 3 on", {}, &change);
   change.set_epoch(4);
-  events.Tell(v1::EVENT_KIND_UPDATED, "from epoch 4 on", &change);
+  events.Tell(v1::EVENT_KIND_UPDATED, "from epoch 4 on", {}, &change);
   REQUIRE(told.size() == 2);
   CHECK(told[0].change().stage_size() == 1);
   CHECK(told[1].change().stage_size() == 0);
   CHECK(told[1].change().epoch() == 4);
+  CHECK_FALSE(told[0].has_uid());
+  events.Tell(v1::EVENT_KIND_PAUSED, "it begins no further batch", {1000, "user 1000"});
+  CHECK(told.back().uid() == 1000);
   // Nobody listens.
   PipelineEvents("p", nullptr).Tell(v1::EVENT_KIND_PAUSED, "it begins no further batch");
 }

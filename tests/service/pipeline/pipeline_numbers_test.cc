@@ -1,6 +1,7 @@
 // Who chose the numbers of a pipeline, and what becomes of them.
 #include "server/service/pipeline/pipeline_numbers.h"
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -66,6 +67,46 @@ TEST_CASE("numbers that changes of a history name hold from the beginning") {
   v1::Change change;
   change.set_workers(3);
   CHECK(PipelineNumbers(parts.basis, {change}).ForStream().workers == 3);
+}
+
+TEST_CASE("workers come out of what the owner may have") {
+  v1::DaemonConfig config;
+  config.add_user_quota()->set_max_workers(3);
+  PipelineOptions options;
+  options.owner.uid = 54321;
+  options.quotas = std::make_shared<UserQuotas>();
+  options.quotas->SetQuotas(config.user_quota());
+  options.defaults.set_workers(5);
+  const PipelineBasis chosen(test::Checked(test::PartsSpec(), options.defaults), options,
+                             LocalFileSystem());
+  const PipelineBasis named(test::Checked(test::PartsSpec("workers: 2"), options.defaults), options,
+                            LocalFileSystem());
+  PipelineNumbers first(named, {});
+  REQUIRE(first.TakeWorkers(/*returns=*/false).ok());
+  CHECK(first.workers() == 2);
+  CHECK(first.MostWorkers(9) == 3);
+  {
+    // What the daemon chooses is what is left, in its spec too.
+    PipelineNumbers second(chosen, {});
+    REQUIRE(second.TakeWorkers(/*returns=*/false).ok());
+    CHECK(second.ForStream().workers == 1);
+    CHECK(Described(second).workers() == 1);
+    CHECK(absl::IsResourceExhausted(PipelineNumbers(named, {}).TakeWorkers(/*returns=*/false)));
+    // What comes back has what its spec names or, where that names nothing, one at least.
+    PipelineNumbers third(named, {}), fourth(chosen, {});
+    REQUIRE(third.TakeWorkers(/*returns=*/true).ok());
+    CHECK(third.ForStream().workers == 2);
+    REQUIRE(fourth.TakeWorkers(/*returns=*/true).ok());
+    CHECK(fourth.ForStream().workers == 1);
+  }
+  // All is given back.
+  PipelineNumbers last(chosen, {});
+  REQUIRE(last.TakeWorkers(/*returns=*/false).ok());
+  CHECK(last.workers() == 1);
+  v1::Change change;
+  change.set_workers(0);
+  last.Take(change);
+  CHECK(last.ForStream().workers == 1);
 }
 
 TEST_CASE("a pipeline's own limit of memory bounds its slots, and is charged with each ring") {

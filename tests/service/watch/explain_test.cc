@@ -1,6 +1,7 @@
 // Who waits for whom.
 #include "server/service/watch/explain.h"
 
+#include "server/service/watch/analysis.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -72,6 +73,32 @@ TEST_CASE("what the processes of a Python function do is told of each such stage
   CHECK(told.back() ==
         "stage map has 1 Python worker of at most 2, as many as its rows need, at rows 90 % of the "
         "time; a row has taken 12.3 s so far; 3 of the 4 that were started have died at a row");
+}
+
+TEST_CASE("fault 64: rows that wait for another user's workers say for whose, and what helps") {
+  v1::PipelineStats stats = Stats("map");
+  v1::StageStats* stage = stats.add_stages();
+  stage->set_name("map");
+  v1::PythonWorkers* workers = stage->mutable_python_workers();
+  workers->set_most_workers(2);
+  workers->set_uid(1000);
+  workers->set_offers(0);
+  CHECK(WaitForOffer(*stage).empty());
+  workers->set_waits_for_offer_seconds(2.51);
+  const std::string none = WaitForOffer(*stage);
+  CHECK(none ==
+        "rows of stage map have waited 2.5 s for Python workers of user 1000: no process of that "
+        "user offers any; the process that made the pipeline offers them while it lives, and "
+        "penstock.offer_workers() does in another one that has the function");
+  CHECK(Explain(stats).back() == none);
+  workers->set_offers(1);
+  CHECK(WaitForOffer(*stage).find(": of 1 process that offers some, none has this function;") !=
+        std::string::npos);
+  workers->set_offers(3);
+  CHECK(WaitForOffer(*stage).find(": of 3 processes that offer some, none has") !=
+        std::string::npos);
+  // It is what the pipeline waits for, whatever else there is.
+  CHECK(Analyse({0, stats}, {1'000'000'000, stats}, 2).sentence() == WaitForOffer(*stage));
 }
 
 v1::WaitedFor* AddWaitedFor(v1::PipelineStats* stats, const char* mode, uint32_t consumer) {

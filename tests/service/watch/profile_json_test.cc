@@ -81,6 +81,43 @@ TEST_CASE("a profile has the spans that went in, each in its worker's thread") {
   for (size_t i = 0; i < events.size(); ++i) CHECK(events[i] == expected[i]);
 }
 
+TEST_CASE("functions of a map lie in its stage, and consumers have threads with their waits") {
+  WorkSpans spans;
+  spans.functions = {"decode_jpeg, resize", "divide"};
+  spans.spans = {
+      {.begin = 0, .end = 3000, .detail = 7, .worker = 0, .kind = WorkKind::kBlock},
+      {.begin = 0, .end = 3000, .detail = 0, .worker = 0, .kind = WorkKind::kStage},
+      {.begin = 0, .end = 2000, .detail = 0, .worker = 0, .kind = WorkKind::kFunction},
+      {.begin = 2000, .end = 2500, .detail = 1, .worker = 0, .kind = WorkKind::kFunction},
+      // One that the list of names has not.
+      {.begin = 2500, .end = 2600, .detail = 2, .worker = 0, .kind = WorkKind::kFunction},
+  };
+  const std::vector<ConsumerWait> waits = {{1, 4, "consumer 4 \"a\"", 1000, 3000},
+                                           {2, 4, "consumer 4 of another stream", 0, 0},
+                                           {1, 4, "consumer 4 \"a\"", 5000, 6000}};
+  const std::vector<json> events = EventsOf(ProfileJson("p", {"map"}, spans, waits));
+  const auto of_consumers = [](json event) {
+    event["pid"] = 3;
+    return event;
+  };
+  const std::vector<json> expected = {
+      ProcessName("penstockd: p"),
+      ThreadName(1, "worker 0"),
+      Span(1, 0, 3, "block of step 7"),
+      Span(1, 0, 3, "map"),
+      Span(1, 0, 2, "decode_jpeg, resize"),
+      Span(1, 2, 0.5, "divide"),
+      Span(1, 2.5, 0.1, "function"),
+      of_consumers(ProcessName("consumers: p")),
+      of_consumers(ThreadName(1, "consumer 4 \"a\"")),
+      of_consumers(Span(1, 1, 2, "waits for a batch")),
+      of_consumers(ThreadName(2, "consumer 4 of another stream")),
+      of_consumers(Span(1, 5, 1, "waits for a batch")),
+  };
+  REQUIRE(events.size() == expected.size());
+  for (size_t i = 0; i < events.size(); ++i) CHECK(events[i] == expected[i]);
+}
+
 TEST_CASE("names in a profile are quoted, whatever they hold") {
   const std::string name = "a \"b\" \\c\x01\x1f\n\t}],\xc3\xa4\xe2\x99\x9e";
   WorkSpans spans;

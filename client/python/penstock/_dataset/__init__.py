@@ -108,7 +108,9 @@ class Dataset(Sources, Order, Batching, Work, Json, Keeping, Watched, Chain):
         if self._indices is not None:
             return self._fetched_by(self._indices.with_options(options, name))
         merged = self._options.merge(options)
-        return Dataset(self._stages, self._known_structure, self._count, merged, self._window)
+        dataset = Dataset(self._stages, self._known_structure, self._count, merged, self._window)
+        dataset._shuffled = self._shuffled
+        return dataset
 
     def cardinality(self) -> int:
         """The number of elements, or penstock.INFINITE_CARDINALITY, or penstock.UNKNOWN_CARDINALITY."""

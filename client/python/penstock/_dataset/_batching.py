@@ -155,6 +155,8 @@ class Batching:
     ) -> Dataset:
         """Packs documents into sequences of `sequence_length` tokens: dicts of `tokens`, and of what else is asked for.
 
+        It goes by an index of tokens where `penstock index --tokens` has made one: no document is computed to pack it then.
+
         Args:
           tokens: the feature with a document's token ids, int32 or int64 of shape [None]; by default the only feature.
           method: "concat" puts one document after another; "best_fit" and "first_fit_decreasing" put the longest documents of a

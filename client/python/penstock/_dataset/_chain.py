@@ -50,6 +50,8 @@ class Chain:
         self._parts = None
         # Of from_python: the dataset of the indices, behind whose stages others fetch elements by them.
         self._indices = None
+        # Of a source that shuffles by parts of its files: what makes the dataset anew, shuffled, as Order.global_shuffle calls it.
+        self._shuffled = None
 
     def __getstate__(self):
         # A pass is this process' own.

@@ -58,6 +58,8 @@ class Order:
         buffer_size: Optional[int] = None,
         read_first: bool = False,
         name: Optional[str] = None,
+        *,
+        row_groups: Optional[int] = None,
     ) -> Dataset:
         """Permutes all records of files that are not compressed (TFRecords, lines, JSON lines, CSV, tar, records of one length); directly behind them.
 
@@ -69,7 +71,15 @@ class Order:
             blocks as hold `buffer_size` of them among each other: the disk reads whole blocks, ahead.
           buffer_size: at least block_size, and only with it.
           read_first: the files are read once from beginning to end before the first record is taken.
+          row_groups: of Dataset.parquet alone: all row groups are permuted, and then the rows of so many among each other, which a worker process holds at once.
+            By default as many as hold 128 MiB, not compressed, from 2 to 64.
         """
+        if self._shuffled is not None:
+            if block_size is not None or buffer_size is not None or read_first:
+                raise ValueError("block_size, buffer_size and read_first are for records of files that are read by bytes; of Parquet files row_groups says how many")
+            return self._shuffled(seed, reshuffle_each_iteration, row_groups, name, self._options)
+        if row_groups is not None:
+            raise ValueError("row_groups is for global_shuffle directly behind Dataset.parquet")
         if self._indices is not None:
             if block_size is not None or buffer_size is not None or read_first:
                 raise ValueError("block_size, buffer_size and read_first are for records of files; the indices of an object are permuted at once")

@@ -13,7 +13,7 @@ from penstock._dataset._arguments import at_least, optional
 from penstock._dataset._chain import ASK
 from penstock._dtypes import string
 from penstock._options import TensorSpec
-from penstock._running import _daemon
+from penstock._running import _daemon, _offering
 from penstock._running._iterator import DatasetIterator
 from penstock._spec import _textproto
 from penstock._spec._lines import user_line
@@ -33,23 +33,32 @@ class FunctionFile:
 
     Attributes:
       code: a hash of the pickle, by which people see that the function has changed.
+      is_whole: nothing of it lies beside the pickle, so that the hash is of all of it.
+      file: the memory file's descriptor.
+      header: how a worker is started.
     """
+
+    is_function = True
 
     def __init__(self, function):
         data, buffers = pickled(function)
         import hashlib
 
         self.code = hashlib.sha256(data).hexdigest()[:16]
-        self._fd = _written([data, *buffers], self.code)
+        self.is_whole = not buffers
+        self.file, self.header = _written([data, *buffers], self.code)
         # As _arrays.MemoryArray's: not in a forked child.
-        weakref.finalize(self, os.close, self._fd).atexit = False
+        weakref.finalize(self, os.close, self.file).atexit = False
+        _offering.known(self)
 
     def spec_value(self):
-        return f"/proc/{os.getpid()}/fd/{self._fd}"
+        return f"/proc/{os.getpid()}/fd/{self.file}"
 
 
 def _written(parts, code):
+    """The descriptor of a memory file with these parts, and its header."""
     import fcntl
+    import json
 
     offsets, offset = [], 0
     for part in parts:
@@ -58,7 +67,8 @@ def _written(parts, code):
     # The parts' places count from the header's end, whose length depends on their digits.
     room = 4096
     while True:
-        header = _header([[room + offset, _size(part)] for offset, part in zip(offsets, parts)], code)
+        described = _header([[room + offset, _size(part)] for offset, part in zip(offsets, parts)], code)
+        header = json.dumps(described).encode()
         if len(_MAGIC) + 8 + len(header) <= room:
             break
         room *= 2
@@ -75,7 +85,7 @@ def _written(parts, code):
     except BaseException:
         os.close(fd)
         raise
-    return fd
+    return fd, described
 
 
 def _size(part):
@@ -84,12 +94,11 @@ def _size(part):
 
 def _header(parts, code):
     """How this interpreter is started again, and where the function lies."""
-    import json
     import subprocess
 
     folder = _daemon._working_folder() or ""
     environment = [f"{name}={value}" for name, value in os.environ.items()]
-    described = {
+    return {
         "code": code,
         "program": sys.executable,
         "flags": subprocess._args_from_interpreter_flags(),
@@ -100,7 +109,6 @@ def _header(parts, code):
         "path": [entry or folder for entry in sys.path if isinstance(entry, str)],
         "parts": parts,
     }
-    return json.dumps(described).encode()
 
 
 def _is_text(variable):

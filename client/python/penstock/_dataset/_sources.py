@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
@@ -144,6 +144,81 @@ class Sources:
         return _indexed.from_python(source, output, options, Sources.range)
 
     @staticmethod
+    def from_huggingface(dataset: Any, columns: Any = None, defaults: Any = None, **options: Any) -> Dataset:
+        """The rows of a datasets.Dataset: read in place out of its Arrow files where that can be done, else by from_python, with a warning that says why.
+
+        In place: the dataset's files are mapped, as load_dataset, load_from_disk and save_to_disk keep them; select, shuffle, shard, train_test_split, sort,
+        remove_columns, rename_column and concatenate_datasets are followed by the row numbers and columns that they leave behind. A dataset in memory, one with a
+        transform (set_transform), and columns that were added or cast in memory go by from_python, which hands out elements as the dataset itself does.
+
+        Elements are dicts of the dataset's columns, or of those of its format. Text and bytes are penstock.string; ClassLabel and Value are numbers of their dtype;
+        dates and times are the numbers that are stored. A list has an axis of any size, or of the declared length; Array2D to Array5D have their shapes. Fields of
+        dicts are named as Dataset.flatten() names them. Image, Audio and the like are not decoded: "image.bytes", for penstock.image.decode_image, and "image.path",
+        "" where there is none.
+
+        Args:
+          dataset: a datasets.Dataset; of a DatasetDict take a split.
+          columns: a list of the dataset's columns; by default all of them.
+          defaults: what takes the place of a null, by the features' names ("image.path"); [] for a list of any size. A null without one is an error of its row.
+          **options: of from_python, where that is needed.
+
+        Raises:
+          TypeError: it is no datasets.Dataset.
+          ValueError: a column or default is of none of its columns.
+        """
+        from penstock._dataset import _huggingface
+
+        return _huggingface.from_huggingface(dataset, columns, defaults, options, Sources.from_python)
+
+    @staticmethod
+    def parquet(
+        paths: Any,
+        columns: Any = None,
+        filters: Any = None,
+        *,
+        defaults: Optional[Mapping[str, Any]] = None,
+        decimals: str = "float64",
+        filesystem: Any = None,
+        num_shards: Optional[int] = None,
+        shard_index: Optional[int] = None,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> Dataset:
+        """The rows of Parquet files, a dict of the columns each (docs/howto/parquet.md). Not in tf.data.
+
+        Worker processes decode row groups by the package pyarrow, and hand them over as whole columns. A resume decodes the row group that it was in, and no
+        other. `global_shuffle` directly behind permutes the row groups, and the rows of some of them among each other. The length is exact; where rows have
+        to be looked at for `filters`, nobody knows it before a pass.
+
+        Args:
+          paths: a path, a glob, or a list of them; or addresses ("s3://…", "gs://…"), or paths of `filesystem`. Files come in the order of the list, those of
+            one glob in the byte order of their names.
+          columns: names, in the order of the dict; by default all.
+          filters: [(column, op, value), …], all of which hold, or a list of such lists, one of which holds; ops are =, !=, <, >, <=, >=, in, not in. Row groups
+            are left out by their statistics, and of the others the rows that do not meet it. Null meets nothing.
+          defaults: what stands for null, from columns to values: of lists for a null item, and a null list is empty; of structs a dict. A null of another
+            column is an error of its row group.
+          decimals: "float64", the nearest where the unscaled number is at most 2^53, else within rounding; or "int64", the unscaled number.
+          filesystem: of pyarrow or fsspec, which the paths are of.
+          num_shards, shard_index: every num_shards-th row group of those that `filters` leaves, from number shard_index on.
+          **options: version, timeout_ms (of a row group), workers, max_rows_per_worker and threads, as of Dataset.map.
+
+        Numbers and flags keep their types, times are integers of their unit, strings and binaries are strings. A list of numbers is an array of any size,
+        one of a fixed size an array of a fixed shape; a list of lists is a dict of values and row_splits, a struct a dict, and a list of structs a dict of lists.
+
+        Raises:
+          ImportError: pyarrow is not installed.
+          NotFoundError: there is no such file.
+          DataLossError: a file is no Parquet file, or is cut; or files have different columns.
+          TypeError: no tensor is made of a column.
+        """
+        from penstock._dataset import _parquet
+
+        return _parquet.parquet(
+            paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, name, options, Sources.range
+        )  # fmt: skip
+
+    @staticmethod
     def list_files(
         file_pattern: Any, shuffle: Optional[bool] = None, seed: Optional[int] = None, name: Optional[str] = None
     ) -> Dataset:
@@ -191,6 +266,37 @@ class Sources:
         from penstock._dataset import _python_sources
 
         return _python_sources.from_generator(generator, output_types, output_shapes, args, output_signature, name, num_shards, options)
+
+
+    @staticmethod
+    def from_source(
+        source: Any,
+        output: Any = None,
+        *,
+        num_shards: Optional[int] = None,
+        block_records: int = 1024,
+        block_bytes: int = 256 << 10,
+        name: Optional[str] = None,
+        **options: Any,
+    ) -> Dataset:
+        """The records that a penstock.io.Source reads in a worker process (docs/howto/other-sources.md). Not in tf.data.
+
+        A resume goes on at a position that stood beside a record, and is exact; of a source that does not seek it goes through the records again.
+
+        Args:
+          source: is pickled at once. What can be asked for any of its elements by a number is better given to from_python: it has a length, and global_shuffle.
+          output: a nest of penstock.TensorSpec of what records are. By default they are byte strings.
+          num_shards: as many processes, each of which reads source.shard(num_shards, index); their blocks come in turns.
+          block_records, block_bytes: records go to the daemon in blocks of at most so many, and of about so many bytes. A resume reads again what was read ahead:
+            at most 2,048 blocks, and about 256 MiB. Records of variable size that are no byte strings always go one by one.
+          **options: version, timeout_ms (of a block), threads, seed and seeds, as of Dataset.map.
+
+        Raises:
+          TypeError: it is no Source, or cannot be pickled.
+        """
+        from penstock._dataset import _source_processes
+
+        return _source_processes.from_source(source, output, num_shards, block_records, block_bytes, name, options)
 
 
 def _from_arrays(op, tensors, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from penstock import _errors
@@ -134,6 +135,23 @@ def gather_of(guard) -> Optional[Gather]:
     return _gather_by_jax if jax is not None and client is not None else None
 
 
+_has_warned = False
+
+
+def warn_of_none(world) -> None:
+    """Says once that nobody compares what the hosts of a world make, where somebody has left that to us."""
+    global _has_warned
+    if _has_warned or world.hosts == 1:
+        return
+    _has_warned = True
+    warnings.warn(
+        f"nothing compares what the {world.hosts} hosts of this world make: neither torch.distributed nor JAX is initialised, so that one with other files or "
+        "options goes unnoticed; initialise it before the first batch, give a guard= that gathers an object of each process, or guard=None, which says that it is meant",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+
+
 def _gather_by_torch(mine):
     import torch.distributed
 
@@ -152,8 +170,10 @@ def _gather_by_jax(mine):
         return value.hex() if isinstance(value, (bytes, bytearray, memoryview)) else value
 
     text = dict(mine, fingerprint={str(number): plain(value) for number, value in mine["fingerprint"].items()})
-    data = np.zeros(4096, np.uint8)
     encoded = json.dumps(text).encode()
+    # What is gathered is as large in all processes: first how large that is.
+    sizes = np.asarray(multihost_utils.process_allgather(np.asarray([len(encoded)], np.int32)))
+    data = np.zeros(int(sizes.max()), np.uint8)
     data[: len(encoded)] = np.frombuffer(encoded, np.uint8)
     rows = np.asarray(multihost_utils.process_allgather(data)).reshape(-1, len(data))
     everything = [json.loads(bytes(row).rstrip(b"\0")) for row in rows]

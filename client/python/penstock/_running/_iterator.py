@@ -14,9 +14,9 @@ from typing import Any, Dict
 
 import numpy as np
 
-from penstock import _control, _core, _errors
+from penstock import _control, _core, _errors, _show
 from penstock._options import Options
-from penstock._running import _daemon, _watching
+from penstock._running import _daemon, _offering, _watching
 from penstock._running._undivided import Undivided
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Nested, Spec, Trait
@@ -62,7 +62,7 @@ class DatasetIterator:
     Attributes that it lacks are those of the Loader (step, epoch, rows, socket, profile); asking for one starts it.
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None, fewest_hosts=0):
         self._dataset = dataset
         self._socket = socket
         self._name = name
@@ -72,6 +72,7 @@ class DatasetIterator:
         self._first_pass = first_pass
         self._number = number  # of the pass; the next one by default
         self._world = world  # whose host's rows it gives; None: all
+        self._fewest_hosts = fewest_hosts  # for the rows of one of how few its ring has room
         self._state = None
         self._spec = None
         self._loader = None
@@ -145,6 +146,10 @@ class DatasetIterator:
     def __repr__(self):
         state = "closed" if self._closed else "not started" if self._loader is None else f"at step {self._loader.step}"
         return f"<{type(self).__name__} of {self._dataset!r}, {state}>"
+
+    def _repr_html_(self):
+        """For notebooks: the dataset's tables, and where the pass is."""
+        return self._dataset._repr_html_() + _show.of_loader(self, has_begun=self._loader is not None or self._closed)
 
     def _make_spec(self, name):
         options = self._dataset._options
@@ -233,6 +238,18 @@ class DatasetIterator:
         given = loader.step if loader is not None and loader.cursor else (self._state or {}).get("step", -1)
         return given + 1
 
+    def _divide_anew(self, world, step):
+        """Has the pipeline that runs now make the rows of another host from a step on, as the daemon writes down; what identifies that pipeline, or None where it
+        cannot: it does not run, is at that step already, or has no room for as many rows."""
+        with self._starting, self._undivided:
+            if self._loader is None:
+                return None
+            try:
+                _control.redivide(self._loader.socket, self._loader.pipeline, step, world)
+            except (_errors.FailedPreconditionError, _errors.UnavailableError, _errors.UnimplementedError, _errors.NotFoundError):
+                return None
+            return self._loader
+
     def _change_world(self, world):
         """Goes on behind the element taken last as another host, or one of another number of hosts."""
         with self._starting, self._undivided:
@@ -274,7 +291,11 @@ class DatasetIterator:
 
         def run(socket):
             self._private_socket = None if self._socket is not None else socket
-            _, self._connection = _control.create(socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world)
+            if self._socket is not None and self._spec.functions:
+                _offering.begin(socket, self._spec.functions, keep=self._name is not None)
+            _, self._connection = _control.create(
+                socket, name, self._spec.text, self._state["cursor"], self._name is None, self._timeout, self._world, self._fewest_hosts
+            )  # fmt: skip
             # Without a name its pipeline ends with the connection, and so with the daemon: there is nothing to wait for.
             reconnect = 0.0 if self._name is None else self._reconnect
             self._loader = _core.Loader(name, socket, self._group, self._timeout, reconnect=reconnect)

@@ -375,12 +375,13 @@ def shared_daemon(name: str) -> str:
     return share.socket
 
 
-def serve(dataset, name, rank=None, world_size=None, world=None):
+def serve(dataset, name, rank=None, world_size=None, world=None, fewest_hosts=0):
     """Runs a dataset, pass behind pass, in the shared daemon of that name, unless it runs there.
 
     Args:
       rank, world_size: of this process, where each is to have its rows.
       world: of which host it makes the rows of each batch; None: all rows.
+      fewest_hosts: its ring has room for the rows of a host of as few.
 
     Returns:
       The pipeline's name and the socket.
@@ -391,7 +392,7 @@ def serve(dataset, name, rank=None, world_size=None, world=None):
         for tries_left in reversed(range(_TRIES)):
             share.join()
             try:
-                _create(share.socket, pipeline, spec, world)
+                _create(share.socket, pipeline, spec, world, fewest_hosts)
                 break
             except _errors.UnavailableError:
                 # Killed since it answered.
@@ -402,9 +403,9 @@ def serve(dataset, name, rank=None, world_size=None, world=None):
     return pipeline, share.socket
 
 
-def _create(socket, pipeline, spec, world):
+def _create(socket, pipeline, spec, world, fewest_hosts):
     try:
-        _control.create(socket, pipeline, spec.text, world=world)
+        _control.create(socket, pipeline, spec.text, world=world, fewest_hosts=fewest_hosts)
     except _errors.AlreadyExistsError:
         pass  # another process was first: its name says that it is the same
     except _errors.Error as error:

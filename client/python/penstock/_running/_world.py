@@ -228,6 +228,25 @@ def _of_jax():
     return World(jax.process_count(), jax.process_index())
 
 
+def check_fewest(fewest, world) -> int:
+    """The number of a loader's `fewest_hosts=`; 0 for None.
+
+    Raises:
+      InvalidArgumentError: it is no number from 1 to that of the hosts.
+    """
+    if fewest is None:
+        return 0
+    try:
+        number = operator.index(fewest)
+    except TypeError:
+        number = 0
+    if world is None or not 1 <= number <= world.hosts:
+        raise _errors.InvalidArgumentError(
+            f"fewest_hosts: expected 1 to {'the number of hosts (world=)' if world is None else world.hosts}, found {fewest!r}"
+        )
+    return number
+
+
 def check_seeds(dataset):
     """Raises InvalidArgumentError where a dataset leaves seeds open: each host would draw them for itself."""
     seeds = Spec(dataset._stages).drawn_by

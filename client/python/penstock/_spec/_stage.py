@@ -238,6 +238,7 @@ class Spec:
       seeds: the seeds in the order of the text; None for one that is left to the daemon.
       drawn_by: the Seeds that they are of.
       codes: the hashes of Python functions in it, in order.
+      functions: those functions.
     """
 
     def __init__(self, stages, name=None, options=None, seed=lambda seed: seed.given):
@@ -245,6 +246,7 @@ class Spec:
         self.seeds = []
         self.drawn_by = []
         self.codes = []
+        self.functions = []
         self._uses = {}
         self._seed = seed
         rows = []
@@ -287,6 +289,8 @@ class Spec:
             return _textproto.Message(*((field, self._value(inner)) for field, inner in value.fields))
         if isinstance(value, (list, tuple)):
             return [self._value(item) for item in value]
+        if getattr(value, "is_function", False):
+            self.functions.append(value)
         return value.spec_value() if hasattr(value, "spec_value") else value
 
     def _drawn(self, seed):

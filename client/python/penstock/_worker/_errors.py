@@ -2,6 +2,8 @@
 
 import os
 
+from penstock import _row
+
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MAX_FRAMES = 12
 
@@ -21,6 +23,8 @@ def row_error(name, error):
     """The text of a row's failure; `name` is the function's."""
     if isinstance(error, Refused):
         return f"the Python function {name} returned {error}"
+    if isinstance(error, _row.BadData):
+        return f"{name}: {error}"
     try:
         text = str(error)
     except Exception:

@@ -47,6 +47,10 @@ class Output:
         """The bytes of a row of a size of its own, as one object or several, how many bytes they are, and the shape."""
         name = self.feature.name
         array = checked(self.feature, value)
+        if type(array) is _row.Texts:
+            lengths = np.ascontiguousarray(array.lengths, np.uint32).view(np.uint8)
+            pieces = [piece if type(piece) is bytes else _bytes_of(piece) for piece in array.pieces]
+            return [lengths, *pieces], len(lengths) + sum(map(len, pieces)), array.shape
         if not self.feature.is_string:
             return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)] if array.size else [], array.nbytes, array.shape
         texts = []
@@ -62,6 +66,12 @@ class Output:
         if max(lengths, default=0) > MAX_ROW_BYTES:
             raise Refused(f"a string of {max(lengths)} bytes for {name!r}, more than a row may have: {MAX_ROW_BYTES}")
         return [np.array(lengths, np.uint32).tobytes(), *texts], 4 * len(texts) + sum(lengths), array.shape
+
+
+def _bytes_of(piece):
+    view = memoryview(piece)
+    # An empty one cannot be cast.
+    return view.cast("B") if view.nbytes else b""
 
 
 class Rows:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from penstock import _row
 from penstock._worker._errors import Refused
 
 
@@ -81,7 +82,12 @@ def as_array(value, name):
 
 
 def checked(feature, value):
-    """The value as an array of the feature's type and shape, or Refused."""
+    """The value as an array of the feature's type and shape, or as Texts; or Refused."""
+    if type(value) is _row.Texts:
+        sizes = feature.shape
+        if not feature.is_string or len(sizes) != len(value.shape) or any(size not in (-1, found) for size, found in zip(sizes, value.shape)):
+            raise Refused(f"strings of shape {value.shape} for {feature.name!r}, not {feature}")
+        return value
     array, is_typed = as_array(value, feature.name)
     if feature.is_string:
         if array.dtype.kind not in "OSUT":

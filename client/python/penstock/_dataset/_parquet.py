@@ -1,0 +1,227 @@
+"""Dataset.parquet: the rows of Parquet files.
+
+    range(row groups) ─► row groups, in worker processes ─► unbatch ─► rows
+    range(row groups) ─► shuffle ─► batch(k) ─► k row groups, whose rows are permuted ─► unbatch ─► rows        global_shuffle
+
+A row group is what a worker process decodes at once, and its tensors go to the daemon as whole columns. So a resume decodes the row group, or those k,
+that it was in, and nothing in front.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from penstock import _errors, _structure
+from penstock._dataset._arguments import at_least, integer, optional
+from penstock._dataset._cardinality import UNKNOWN
+from penstock._dataset._chain import of_stages
+from penstock._dataset._python import Lazily, fields_of, output_of, stage_of
+from penstock._parquet import _files, _predicates
+from penstock._parquet._columns import Lists, ListsOfLists, Numbers, Struct
+from penstock._parquet._row_groups import RowGroups
+from penstock._parquet._types import DECIMALS, node_of
+from penstock._spec._lines import user_line
+from penstock._spec._stage import Seed, Stage
+from penstock._tracing._language import call
+
+# As unbatch_rows.cc has it.
+_MAX_ROWS = 1 << 28
+# Row groups that global_shuffle takes together, where nobody says how many: as many as hold this, between these bounds.
+_WINDOW_BYTES = 128 << 20
+_WINDOW = 2, 64
+
+
+def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, name, options, range_of):
+    """As Dataset.parquet; `range_of` is Dataset.range."""
+    if decimals not in DECIMALS:
+        raise ValueError(f"decimals become one of {', '.join(DECIMALS)}, not {decimals!r}")
+    if (num_shards is None) != (shard_index is None):
+        raise TypeError("num_shards and shard_index stand together")
+    if num_shards is not None and not 0 <= integer(shard_index, "shard_index") < integer(num_shards, "num_shards"):
+        raise ValueError(f"shard_index is from 0 to num_shards - 1: {shard_index} of {num_shards}")
+    found = _files.matching(paths, filesystem)
+    filesystem, names = _files.filesystem_of(found, filesystem)
+    footers = _files.footers(filesystem, names)
+    nodes = _nodes(footers, columns, decimals)
+    cases = None if filters is None else _checked(filters, footers[0], decimals)
+    defaults = _defaults(defaults, nodes, footers[0])
+    groups, rows, largest = _row_groups(footers, cases)
+    if num_shards is not None:
+        groups, rows = groups[shard_index::num_shards], rows[shard_index::num_shards]
+    reader = RowGroups(filesystem, names, [footer.identity for footer in footers], np.array(groups, np.int64).reshape(-1, 3), nodes, cases, defaults)
+    version = options.pop("version", "")
+    # Of other files a cursor says nothing.
+    told = repr([version, [(path, footer.identity.digest) for path, footer in zip(names, footers)], list(nodes), cases, defaults, decimals, num_shards, shard_index])
+    made = _Made(reader, nodes, hashlib.blake2b(told.encode(), digest_size=8).hexdigest(), options, range_of, name, user_line())
+    made.rows = UNKNOWN if any(looks for _, _, looks in groups) else sum(rows)
+    made.window = max(_WINDOW[0], min(_WINDOW[1], _WINDOW_BYTES // max(largest, 1)))
+    return made.in_order()
+
+
+class _Made:
+    """What parquet() has found out, of which a dataset of each order is made. It is pickled with the dataset."""
+
+    def __init__(self, reader, nodes, version, options, range_of, name, line):
+        self.reader, self.nodes, self.version, self.options = reader, nodes, version, options
+        self.range_of, self.name, self.line = range_of, name, line
+
+    def in_order(self):
+        dataset = self._rows_of(self.range_of(len(self.reader.groups)), self.reader, [])
+        dataset._shuffled = self
+        return dataset
+
+    def __call__(self, seed, reshuffle, row_groups, name, options):
+        """global_shuffle directly behind it."""
+        reshuffle = True if reshuffle is None else bool(reshuffle)
+        window = self.window if row_groups is None else at_least(1, row_groups, "row_groups")
+        numbers = self.range_of(len(self.reader.groups))
+        drawn = Seed(optional(seed, "seed"), reshuffle)
+        if len(self.reader.groups) > 1:
+            fields = [("buffer_size", len(self.reader.groups)), ("seed", drawn), ("reshuffle_each_iteration", None if reshuffle else False)]
+            numbers = numbers._then("shuffle", fields, cardinality=numbers._count, name=name)
+        dataset = self._rows_of(numbers.batch(window), self.reader.shuffled("pass" if reshuffle else "call"), [("seed", drawn)])
+        return dataset.with_options(options)
+
+    def _rows_of(self, numbers, reader, seeds):
+        """The rows of the row groups of those numbers, or of batches of them."""
+        _, common, of_draws = fields_of("parquet", reader, None, self.version, seeds=False, **self.options)
+        if seeds:
+            of_draws = [*seeds, *(field for field in of_draws if field[0] != "seed")]
+        structure = {name: node.structure for name, node in self.nodes.items()}
+        specs = [spec for node in self.nodes.values() for spec in node.specs()]
+        outputs = [output_of(path, spec) for path, spec in zip(_structure.paths(structure), specs)]
+        fields = [*common, *of_draws, ("output", outputs), ("structure", Lazily(lambda: _structure.to_json(structure)))]
+        stages = [stage_of("python", fields, None, self.line), Stage("unbatch", [("block_size", 1)], self.name, self.line)]
+        dataset = numbers._like((*numbers._stages, *stages), structure)
+        if any(map(_is_packed, self.nodes.values())):
+            dataset = dataset.map(self._unpacked)
+        return of_stages(dataset._stages, dataset._known_structure, self.rows, dataset._options)
+
+    def _unpacked(self, row):
+        _, parts = _structure.flatten(row, lambda value: not isinstance(value, dict), "a row")
+        parts = iter(parts)
+        return {name: node.unpacked(parts, _decoded) for name, node in self.nodes.items()}
+
+
+def _is_packed(node):
+    return isinstance(node, (Lists, ListsOfLists)) or isinstance(node, Struct) and any(map(_is_packed, node.fields.values()))
+
+
+def _decoded(text, spec):
+    """The numbers of a list, of its bytes."""
+    stored = np.dtype(np.uint8) if spec.dtype == np.bool_ else np.dtype(spec.dtype)
+    values = call("decode_raw", (text, stored), {})
+    if spec.dtype == np.bool_:
+        values = values != 0
+    sizes = spec.shape[1:]
+    return np.reshape(values, [-1, *sizes]) if sizes else values
+
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def _nodes(footers, columns, decimals):
+    """The nodes of the columns by their names, which all files have alike."""
+    first = footers[0]
+    names = first.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise _errors.DataLossError(f"{first.path} has two columns {twice!r}")
+    if columns is None:
+        wanted = names
+    else:
+        wanted = [columns] if isinstance(columns, str) else list(columns)
+        if not wanted or len(set(wanted)) < len(wanted):
+            raise ValueError(f"columns are one or more names, each once: {wanted!r}")
+        for name in wanted:
+            if name not in names:
+                raise ValueError(f"there is no column {name!r} in {first.path}; there are {', '.join(map(str, names))}")
+    nodes = {name: node_of(name, first.schema.field(name).type, decimals) for name in wanted}
+    for footer in footers[1:]:
+        for name, node in nodes.items():
+            if name not in footer.schema.names:
+                raise _errors.DataLossError(f"the files have different columns: {first.path} has {name!r}, and {footer.path} has none; choose others by columns=")
+            said = _said(name, footer.schema.field(name).type, decimals)
+            if said != node.said:
+                raise _errors.DataLossError(f"the files have different columns: {name!r} is {node.said} in {first.path} and {said} in {footer.path}")
+    return nodes
+
+
+def _said(name, kind, decimals):
+    try:
+        return node_of(name, kind, decimals).said
+    except TypeError:
+        return str(kind)
+
+
+def _checked(filters, footer, decimals):
+    """The predicate, which the columns' types take."""
+    pa = _files.pyarrow()
+    cases = _predicates.checked(filters, footer.schema.names)
+    for name in _predicates.columns_of(cases):
+        if not isinstance(node_of(name, footer.schema.field(name).type, decimals), (Numbers,)) and _said(name, footer.schema.field(name).type, decimals) != "string":
+            raise TypeError(f"filters: column {name!r} is {footer.schema.field(name).type}; predicates are about numbers, times and strings")
+    try:
+        footer.schema.empty_table().filter(pa.parquet.filters_to_expression(cases))
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TypeError(f"filters: the columns' types do not take {filters!r}: {error}") from None
+    return cases
+
+
+def _defaults(defaults, nodes, footer):
+    """From the names of columns to what stands for null there."""
+    defaults = dict(defaults or {})
+    pa = _files.pyarrow()
+    for name, value in defaults.items():
+        if name not in nodes:
+            raise ValueError(f"defaults: there is no column {name!r} among those that are read: {', '.join(nodes)}")
+        _try(nodes[name], pa.array([None], footer.schema.field(name).type), name, value)
+    return defaults
+
+
+def _try(node, null, name, value):
+    pa = _files.pyarrow()
+    try:
+        node.filled(null, value)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise TypeError(f"the default of column {name!r}, {node.said}, cannot be {value!r}: {error}") from None
+    except Exception as error:
+        raise TypeError(f"the default of column {name!r}, {node.said}, leaves out a field: {error}") from None
+
+
+def _row_groups(footers, cases):
+    """Of those that may have rows which meet the predicate: [file, row group, whether its rows have to be looked at], how many rows each has, and the bytes of
+    the largest, not compressed."""
+    groups, rows, largest = [], [], 0
+    for number, footer in enumerate(footers):
+        places, floats = _flat(footer)
+        for place in range(footer.metadata.num_row_groups):
+            group = footer.metadata.row_group(place)
+            if group.num_rows == 0:
+                continue
+            if group.num_rows > _MAX_ROWS:
+                raise _errors.DataLossError(f"row group {place} of {footer.path} has {group.num_rows} rows, more than {_MAX_ROWS}: write smaller ones")
+            found = _predicates.ALL if cases is None else _predicates.decided(cases, group, places, floats)
+            if found == _predicates.NONE:
+                continue
+            groups.append([number, place, int(found == _predicates.SOME)])
+            rows.append(group.num_rows)
+            largest = max(largest, group.total_byte_size)
+    return groups, rows, largest
+
+
+def _flat(footer):
+    """From the names of columns that are not nested to their numbers in a row group; and the names of those that may hold NaN."""
+    schema = footer.metadata.schema
+    places, floats = {}, set()
+    for place in range(len(schema)):
+        column = schema.column(place)
+        if column.path == column.name and column.max_repetition_level == 0:
+            places[column.name] = place
+            if column.physical_type in ("FLOAT", "DOUBLE") or str(column.logical_type) == "Float16":
+                floats.add(column.name)
+    return places, floats
+
+

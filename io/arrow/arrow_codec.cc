@@ -1,0 +1,72 @@
+#include "io/arrow/arrow_codec.h"
+
+#include <zstd.h>
+
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kPaddingBytes = 64;
+constexpr int64_t kAsItIs = -1;
+
+struct FreeContext {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+ArrowMemory Allocate(uint64_t bytes) {
+  ArrowMemory memory{AllocateMemoryBlock(bytes + kPaddingBytes), bytes};
+  std::memset(memory.block.get() + bytes, 0, kPaddingBytes);
+  return memory;
+}
+
+}  // namespace
+
+absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const uint8_t> packed) {
+  if (packed.empty()) return Allocate(0);
+  int64_t claimed = 0;
+  if (packed.size() < sizeof(claimed)) {
+    return absl::DataLossError(
+        absl::StrCat("a compressed buffer of ", packed.size(), " bytes, too few for its size"));
+  }
+  std::memcpy(&claimed, packed.data(), sizeof(claimed));
+  packed.remove_prefix(sizeof(claimed));
+  if (claimed == kAsItIs) {
+    ArrowMemory memory = Allocate(packed.size());
+    if (!packed.empty()) std::memcpy(memory.block.get(), packed.data(), packed.size());
+    return memory;
+  }
+  if (claimed < 0 || static_cast<uint64_t>(claimed) > kMaxArrowBufferBytes) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes; expected at most ", kMaxArrowBufferBytes));
+  }
+  if (codec != ArrowCodec::kZstd)
+    return absl::InvalidArgumentError("a buffer is compressed by LZ4_FRAME; expected ZSTD");
+  // Most frames say it themselves: no memory is asked for where the two differ.
+  const unsigned long long said = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (said == ZSTD_CONTENTSIZE_ERROR)
+    return absl::DataLossError("a compressed buffer is no zstd frame");
+  if (said != ZSTD_CONTENTSIZE_UNKNOWN && said != static_cast<unsigned long long>(claimed)) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes, and its frame ", said));
+  }
+  static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) return absl::ResourceExhaustedError("no memory for a zstd decompressor");
+  ArrowMemory memory = Allocate(static_cast<uint64_t>(claimed));
+  const size_t found = ZSTD_decompressDCtx(context.get(), memory.block.get(), memory.bytes,
+                                           packed.data(), packed.size());
+  if (ZSTD_isError(found)) {
+    return absl::DataLossError(
+        absl::StrCat("a compressed buffer cannot be unpacked: ", ZSTD_getErrorName(found)));
+  }
+  if (found != memory.bytes) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes, and holds ", found));
+  }
+  return memory;
+}
+
+}  // namespace penstock

@@ -1,0 +1,127 @@
+#include "server/engine/read/arrow_buffers.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/pending_call.h"
+
+namespace penstock {
+namespace {
+
+constexpr size_t kPaddingBytes = 64;
+
+}  // namespace
+
+const MappedFile* ArrowBuffers::MapOf(uint32_t file, FileTable& files) const {
+  Mapping& mapping = maps_[file];
+  mapping.once.Call([&] { mapping.map = files.Map(first_file_ + file); });
+  return mapping.map.get();
+}
+
+std::shared_ptr<ArrowBuffers::Held> ArrowBuffers::Hold(uint64_t key) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = places_.find(key);
+  if (found != places_.end()) {
+    kept_.splice(kept_.begin(), kept_, found->second);
+    return kept_.front();
+  }
+  kept_.push_front(std::make_shared<Held>());
+  kept_.front()->key = key;
+  places_[key] = kept_.begin();
+  return kept_.front();
+}
+
+void ArrowBuffers::Count(const std::shared_ptr<Held>& held) const {
+  std::vector<std::shared_ptr<Held>> let_go;  // behind the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = places_.find(held->key);
+  if (held->is_counted || found == places_.end() || *found->second != held) return;
+  if (!held->status.ok()) {
+    // Whoever asks next tries again.
+    let_go.push_back(held);
+    kept_.erase(found->second);
+    places_.erase(found);
+    return;
+  }
+  held->is_counted = true;
+  kept_bytes_ += held->memory.bytes;
+  for (auto last = kept_.end(); kept_bytes_ > kKeptBytes && last != kept_.begin();) {
+    --last;
+    // One that is being read counts when it is there.
+    if (*last == held || !(*last)->is_counted) continue;
+    kept_bytes_ -= (*last)->memory.bytes;
+    places_.erase((*last)->key);
+    let_go.push_back(std::move(*last));
+    last = kept_.erase(last);
+  }
+}
+
+absl::Status ArrowBuffers::Read(const ArrowBatches::Batch& batch, const ArrowExtent& extent,
+                                FileTable& files, ArrowMemory* memory) const {
+  absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(first_file_ + batch.file);
+  if (!file.ok()) return file.status();
+  if (extent.bytes > kMaxArrowBufferBytes) {
+    return absl::DataLossError(absl::StrCat(
+        "a buffer of ", extent.bytes, " bytes, which has to be read into memory; expected at most ",
+        kMaxArrowBufferBytes));
+  }
+  ArrowMemory raw{AllocateMemoryBlock(extent.bytes + kPaddingBytes), extent.bytes};
+  std::memset(raw.block.get() + extent.bytes, 0, kPaddingBytes);
+  const PendingCall call("reading", (*file)->path(), extent.offset);
+  absl::StatusOr<size_t> read =
+      (*file)->ReadAt(extent.offset, absl::MakeSpan(raw.block.get(), extent.bytes));
+  if (!read.ok()) return read.status();
+  if (*read < extent.bytes) {
+    return FileShrunkError(absl::StrCat("the file became shorter than its ", (*file)->size(),
+                                        " bytes while it was read"));
+  }
+  files.CountRead(extent.bytes);
+  if (batch.codec == ArrowCodec::kNone) {
+    *memory = std::move(raw);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ArrowMemory> plain =
+      UnpackArrowBuffer(batch.codec, {raw.block.get(), extent.bytes});
+  if (!plain.ok()) return plain.status();
+  *memory = *std::move(plain);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const uint8_t*> ArrowView::Get(const ArrowBatches::Batch& batch, uint64_t place,
+                                              ArrowPart part, uint64_t least, uint64_t* bytes) {
+  const ArrowExtent& extent = buffers_.batches_.place(place).parts[static_cast<size_t>(part)];
+  const auto too_few = [least](uint64_t found) {
+    return absl::DataLossError(
+        absl::StrCat("a buffer has ", found, " bytes, expected at least ", least));
+  };
+  if (const uint8_t* const map = MapOf(batch)) {
+    if (bytes != nullptr) *bytes = extent.bytes;
+    if (extent.bytes < least) return too_few(extent.bytes);
+    return map + extent.offset;
+  }
+  const uint64_t key = place * kArrowParts + static_cast<uint64_t>(part);
+  for (const std::shared_ptr<ArrowBuffers::Held>& held : held_) {
+    if (held->key != key) continue;
+    if (bytes != nullptr) *bytes = held->memory.bytes;
+    if (held->memory.bytes < least) return too_few(held->memory.bytes);
+    return held->memory.block.get();
+  }
+  std::shared_ptr<ArrowBuffers::Held> held = buffers_.Hold(key);
+  held->once.Call([&] { held->status = buffers_.Read(batch, extent, files_, &held->memory); });
+  buffers_.Count(held);
+  if (!held->status.ok()) return held->status;
+  if (bytes != nullptr) *bytes = held->memory.bytes;
+  if (held->memory.bytes < least) return too_few(held->memory.bytes);
+  held_.push_back(std::move(held));
+  return held_.back()->memory.block.get();
+}
+
+absl::Status ArrowView::CheckMap(uint32_t file) const {
+  const MappedFile* const map = buffers_.MapOf(file, files_);
+  if (map == nullptr || !map->torn()) return absl::OkStatus();
+  return FileShrunkError(
+      absl::StrCat("the file lost bytes while it was mapped (", map->path(), ")"));
+}
+
+}  // namespace penstock

@@ -1,0 +1,202 @@
+"""Dataset.from_source: records, positions, resumes, parts, mistakes."""
+
+import warnings
+
+import numpy as np
+import penstock
+import pytest
+
+# Sources of this module travel by its name, as workers have pytest's sys.path.
+
+STRING = penstock.TensorSpec((), penstock.string)
+
+
+class Numbers(penstock.io.Source):
+    """Texts of numbers, each with a position; writes down where it was begun."""
+
+    def __init__(self, count, log=None, first=0, step=1, make=None):
+        self.count, self.log, self.first, self.step, self.make = count, log, first, step, make or text
+
+    def shard(self, num_shards, index):
+        return Numbers(self.count, self.log, index, num_shards, self.make)
+
+    def read(self, position):
+        begin = self.first if position is None else int(position)
+        if self.log is not None:
+            with open(self.log, "a") as file:
+                file.write(f"{begin}\n")
+        for i in range(begin, self.count, self.step):
+            yield self.make(i), str(i + self.step).encode()
+
+
+class Again(penstock.io.Source):
+    seeks = False
+
+    def __init__(self, count):
+        self.count = count
+
+    def read(self, position):
+        assert position is None
+        return (text(i) for i in range(self.count))
+
+
+class Seldom(Numbers):
+    """One with a position beside few records."""
+
+    def read(self, position):
+        for i in range(0 if position is None else int(position), self.count):
+            yield text(i), str(i + 1).encode() if i % 37 == 36 else None
+
+
+class Rows(penstock.io.Source):
+    gives_rows = True
+
+    def read(self, position):
+        for i in range(int(position or 0), 1000, 100):
+            yield {"x": np.arange(i, i + 100), "s": np.array([f"{j}" for j in range(i, i + 100)], object)}, str(i + 100).encode()
+
+
+class Breaks(penstock.io.Source):
+    """Raises behind its tenth record."""
+
+    def read(self, position):
+        for i in range(int(position or 0), 10):
+            yield text(i), str(i + 1).encode()
+        raise OSError("the line is dead")
+
+
+class Wrong(penstock.io.Source):
+    def __init__(self, *items):
+        self.items = items
+
+    def read(self, position):
+        return iter(self.items)
+
+
+def text(i):
+    return f"record {i}".encode() * (i % 4)
+
+
+def pair(i):
+    return {"n": np.int64(i), "v": np.full(3, i, np.float32), "s": f"s{i}"}
+
+
+def ragged(i):
+    return np.arange(i % 5)
+
+
+def plain(dataset):
+    return [np.asarray(element).tolist() for element in dataset]
+
+
+def resumed(dataset, at):
+    iterator = iter(dataset)
+    for _ in range(at):
+        next(iterator)
+    state = iterator.state_dict()
+    iterator.close()
+    later = iter(dataset)
+    later.load_state_dict(state)
+    return later
+
+
+@pytest.mark.parametrize("blocks", [{}, {"block_records": 7}, {"block_bytes": 100}, {"block_records": 1}], ids=str)
+def test_records_in_order(blocks):
+    dataset = penstock.Dataset.from_source(Numbers(500), **blocks)
+    assert dataset.element_spec == STRING
+    whole = [text(i) for i in range(500)]
+    assert plain(dataset) == whole
+    assert plain(dataset.repeat(2)) == whole * 2
+    assert plain(penstock.Dataset.from_source(Numbers(0), **blocks)) == []
+    for at in (0, 1, 250, 499):
+        assert plain(resumed(dataset, at)) == whole[at:]
+
+
+def test_a_resume_begins_at_a_position(tmp_path):
+    log = tmp_path / "log"
+    dataset = penstock.Dataset.from_source(Numbers(100_000, str(log)), block_records=10)
+    assert "a resume begins at a state of its iterator" in dataset.explain()
+    rest = resumed(dataset.batch(100), 900)
+    assert next(rest).tolist() == [text(i) for i in range(90_000, 90_100)]
+    rest.close()
+    begun = [int(line) for line in log.read_text().split()]
+    assert begun[0] == 0 and 60_000 < begun[-1] <= 90_000
+
+
+def test_one_that_does_not_seek_says_so():
+    dataset = penstock.Dataset.from_source(Again(1000), block_records=10)
+    assert "goes through it again from its first element" in dataset.explain()
+    assert plain(resumed(dataset, 567)) == [text(i) for i in range(567, 1000)]
+
+
+def test_positions_beside_few_records():
+    dataset = penstock.Dataset.from_source(Seldom(1000), block_records=10)
+    whole = [text(i) for i in range(1000)]
+    assert plain(dataset) == whole
+    for at in (36, 37, 500, 999):
+        assert plain(resumed(dataset, at)) == whole[at:]
+
+
+def test_parts():
+    dataset = penstock.Dataset.from_source(Numbers(1000), num_shards=3, block_records=10)
+    whole = plain(dataset)
+    assert sorted(whole) == sorted(text(i) for i in range(1000)) and whole[:10] == [text(i) for i in range(0, 30, 3)]
+    assert plain(resumed(dataset, 456)) == whole[456:]
+    with pytest.raises(penstock.DataLossError, match="Again has no shard"):
+        list(penstock.Dataset.from_source(Again(10), num_shards=2))
+
+
+def test_records_that_are_nests():
+    output = {"n": penstock.TensorSpec((), np.int64), "v": penstock.TensorSpec((3,), np.float32), "s": STRING}
+    dataset = penstock.Dataset.from_source(Numbers(300, make=pair), output)
+    assert dataset.element_spec == output
+    found = list(dataset)
+    assert [int(e["n"]) for e in found] == list(range(300)) and bytes(found[7]["s"]) == b"s7" and found[7]["v"].tolist() == [7.0] * 3
+    ragged_ones = penstock.Dataset.from_source(Numbers(50, make=ragged), penstock.TensorSpec((None,), np.int64))
+    assert plain(ragged_ones) == [list(range(i % 5)) for i in range(50)]
+    assert plain(resumed(ragged_ones, 20)) == [list(range(i % 5)) for i in range(20, 50)]
+
+
+def test_rows_of_many():
+    output = {"x": penstock.TensorSpec((), np.int64), "s": STRING}
+    dataset = penstock.Dataset.from_source(Rows(), output).batch(64)
+    whole = list(dataset)
+    assert sum((b["x"].tolist() for b in whole), []) == list(range(1000)) and whole[2]["s"].tolist()[0] == b"128"
+    assert [b["x"].tolist() for b in resumed(dataset, 9)] == [b["x"].tolist() for b in whole[9:]]
+
+
+def test_what_was_read_before_an_error_comes():
+    iterator = iter(penstock.Dataset.from_source(Breaks()))
+    assert [bytes(next(iterator)) for _ in range(10)] == [text(i) for i in range(10)]
+    with pytest.raises(penstock.DataLossError, match="the Python function Breaks raised OSError: the line is dead"):
+        next(iterator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(plain(penstock.Dataset.from_source(Breaks()).ignore_errors())) == 10
+
+
+@pytest.mark.parametrize(
+    "items, match",
+    [
+        ([b"a record alone"], "Wrong.read\\(\\) yields pairs of a record and the position behind it, not a bytes"),
+        ([(5, None)], "Wrong.read\\(\\) yields bytes, not a int"),
+        ([(b"x", "text")], "a position is bytes, not a str"),
+        ([(b"x", bytes(65))], "a position has at most 64 bytes, not 65"),
+    ],
+)
+def test_what_a_source_yields_is_checked(items, match):
+    with pytest.raises(penstock.DataLossError, match=match):
+        list(penstock.Dataset.from_source(Wrong(*items)))
+
+
+def test_mistakes():
+    with pytest.raises(TypeError, match="from_source takes a penstock.io.Source, not a list; from_generator takes iterables"):
+        penstock.Dataset.from_source([1])
+    with pytest.raises(TypeError, match="block_records"):
+        penstock.Dataset.from_source(Numbers(1), block_records="many")
+    with pytest.raises(ValueError, match="block_bytes"):
+        penstock.Dataset.from_source(Numbers(1), block_bytes=0)
+    with pytest.raises(TypeError, match="from_generator takes no workers"):
+        penstock.Dataset.from_source(Numbers(1), workers=2)
+    with pytest.raises(penstock.DataLossError, match="Source has no read"):
+        list(penstock.Dataset.from_source(penstock.io.Source()))

@@ -1,0 +1,510 @@
+"""Dataset.parquet: types, order, resume, predicates, nulls, and files that are not what they were to be. pyarrow, which reads and writes the files, is the oracle.
+
+With a Python that has pyarrow, the package and its programs on their paths: python -m pytest tests/frameworks/test_parquet.py
+"""
+
+import datetime
+import decimal
+import os
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs
+import pyarrow.parquet as pq
+import pytest
+
+import penstock
+from penstock._dataset import _parquet
+from penstock._parquet._row_groups import RowGroups
+
+ROWS = 1000
+START = datetime.datetime(2020, 1, 1)
+
+
+class Logging(RowGroups):
+    """Writes the numbers of row groups as they are decoded."""
+
+    log = None
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "log": Logging.log}
+
+    def _table(self, number):
+        with open(self.log, "a") as file:
+            file.write(f"{number}\n")
+        return super()._table(number)
+
+
+def table(rows=ROWS):
+    random = np.random.default_rng(1)
+    return pa.table(
+        {
+            "number": np.arange(rows),
+            "float": random.normal(size=rows).astype(np.float32),
+            "half": random.normal(size=rows).astype(np.float16),
+            "small": (np.arange(rows) % 200).astype(np.uint8),
+            "flag": random.random(rows) < 0.5,
+            "text": [f"text {i}" for i in range(rows)],
+            "bytes": pa.array([bytes([i % 256]) * (i % 7) for i in range(rows)], pa.binary()),
+            "large": pa.array([f"{i}" for i in range(rows)], pa.large_string()),
+            "fixed": pa.array([f"{i:4}".encode() for i in range(rows)], pa.binary(4)),
+            "choice": pa.array([f"k{i % 3}" for i in range(rows)]).dictionary_encode(),
+            "price": pa.array([decimal.Decimal(i) / 100 for i in range(rows)], pa.decimal128(10, 2)),
+            "at": pa.array([START + datetime.timedelta(seconds=i) for i in range(rows)], pa.timestamp("us")),
+            "day": pa.array([START.date() + datetime.timedelta(days=i) for i in range(rows)]),
+            "clock": pa.array([datetime.time(1, 2, i % 60) for i in range(rows)], pa.time32("ms")),
+            "list": pa.array([list(range(i % 5)) for i in range(rows)], pa.list_(pa.int32())),
+            "flags": pa.array([[True, False, True][: i % 4] for i in range(rows)], pa.list_(pa.bool_())),
+            "halves": pa.array([[np.float16(1.5)] * (i % 3) for i in range(rows)], pa.list_(pa.float16())),
+            "point": pa.array([[i, i + 1, i + 2] for i in range(rows)], pa.list_(pa.float32(), 3)),
+            "pairs": pa.array([[[j, j + 1] for j in range(i % 4)] for i in range(rows)], pa.list_(pa.list_(pa.int16(), 2))),
+            "names": pa.array([[f"a{i}", "bb"] for i in range(rows)], pa.list_(pa.string(), 2)),
+            "struct": pa.array([{"x": i, "y": {"z": f"z{i}", "w": [i] * (i % 2)}} for i in range(rows)]),
+            "boxes": pa.array([[{"x": j, "area": float(j)} for j in range(i % 3)] for i in range(rows)]),
+            "nested": pa.array([[list(range(j)) for j in range(i % 4)] for i in range(rows)], pa.list_(pa.list_(pa.int64()))),
+            "map": pa.array([[(j, j * 2.5) for j in range(i % 3)] for i in range(rows)], pa.map_(pa.int64(), pa.float64())),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parquet")
+    made = table()
+    pq.write_table(made, folder / "a.parquet", row_group_size=128, compression="zstd")
+    pq.write_table(made.slice(0, 300), folder / "b.parquet", row_group_size=100, compression="snappy")
+    return folder
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    return np.asarray(value).tolist()
+
+
+def expected(row):
+    """pyarrow's row as this has it."""
+    made = dict(row)
+    for name in ("text", "large", "choice"):
+        made[name] = row[name].encode()
+    made["names"] = [name.encode() for name in row["names"]]
+    made["price"] = float(row["price"])
+    made["at"] = (row["at"] - datetime.datetime(1970, 1, 1)) // datetime.timedelta(microseconds=1)
+    made["day"] = (row["day"] - datetime.date(1970, 1, 1)).days
+    made["clock"] = 1000 * (3600 * row["clock"].hour + 60 * row["clock"].minute + row["clock"].second)
+    made["struct"] = {"x": row["struct"]["x"], "y": {"z": row["struct"]["y"]["z"].encode(), "w": row["struct"]["y"]["w"]}}
+    made["boxes"] = {name: [box[name] for box in row["boxes"]] for name in ("x", "area")}
+    made["map"] = {"key": [key for key, _ in row["map"]], "value": [value for _, value in row["map"]]}
+    splits = np.cumsum([0, *map(len, row["nested"])]).tolist()
+    made["nested"] = {"values": [value for inner in row["nested"] for value in inner], "row_splits": splits}
+    return made
+
+
+def numbers(dataset):
+    return [int(row["number"]) for row in dataset]
+
+
+def test_every_type_is_what_pyarrow_reads(files):
+    dataset = penstock.Dataset.parquet([files / "a.parquet", files / "b.parquet"])
+    rows = [expected(row) for row in table().to_pylist()]
+    assert [plain(row) for row in dataset] == rows + rows[:300]
+    assert len(dataset) == 1300 and len(dataset.batch(64)) == 21
+    spec = dataset.element_spec
+    assert list(spec) == table().column_names
+    assert spec["point"] == penstock.TensorSpec((3,), np.float32) and spec["list"] == penstock.TensorSpec((None,), np.int32)
+    assert spec["pairs"] == penstock.TensorSpec((None, 2), np.int16) and spec["price"].dtype == np.float64 and spec["half"].dtype == np.float16
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "brotli", "lz4", "zstd"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_codecs_and_encodings(tmp_path, codec, version):
+    made = table(200).select(["number", "text", "list", "choice"])
+    pq.write_table(made, tmp_path / "x.parquet", compression=codec, data_page_version=version, use_dictionary=codec != "zstd", row_group_size=60)
+    found = [plain(row) for row in penstock.Dataset.parquet(tmp_path / "x.parquet")]
+    assert found == [{name: expected(row)[name] for name in made.column_names} for row in table(200).to_pylist()]
+
+
+def test_columns_globs_and_order(files, tmp_path):
+    assert list(next(iter(penstock.Dataset.parquet(str(files / "*.parquet"), columns=["text", "number"])))) == ["text", "number"]
+    assert numbers(penstock.Dataset.parquet(str(files / "*.parquet"), columns="number")) == [*range(1000), *range(300)]
+    assert numbers(penstock.Dataset.parquet([files / "b.parquet", files / "a.parquet"], columns="number")) == [*range(300), *range(1000)]
+    empty = table(3).slice(0, 0)
+    pq.write_table(empty, tmp_path / "empty.parquet")
+    dataset = penstock.Dataset.parquet([tmp_path / "empty.parquet", files / "b.parquet"], columns="number")
+    assert numbers(dataset) == [*range(300)] and len(dataset) == 300
+    nothing = penstock.Dataset.parquet(tmp_path / "empty.parquet")
+    assert list(nothing) == [] and len(nothing) == 0 and list(nothing.element_spec) == empty.column_names
+    with pytest.raises(penstock.NotFoundError, match="no file matches"):
+        penstock.Dataset.parquet(str(files / "*.none"))
+    with pytest.raises(penstock.NotFoundError, match="there is no file .*c.parquet"):
+        penstock.Dataset.parquet(files / "c.parquet")
+    with pytest.raises(penstock.InvalidArgumentError, match=r"is a folder: give a glob of its files, such as .*\*.parquet"):
+        penstock.Dataset.parquet(files)
+    with pytest.raises(ValueError, match="there is no column 'none' in .*a.parquet; there are number, float"):
+        penstock.Dataset.parquet(files / "a.parquet", columns=["none"])
+
+
+def test_batches_are_whole_columns(files):
+    batches = list(penstock.Dataset.parquet(files / "a.parquet", columns=["number", "point", "text"]).batch(300))
+    assert [batch["number"].shape[0] for batch in batches] == [300, 300, 300, 100]
+    assert np.concatenate([batch["point"] for batch in batches]).tolist() == [[i, i + 1, i + 2] for i in range(ROWS)]
+    ragged = list(penstock.Dataset.parquet(files / "a.parquet", columns=["list"]).ragged_batch(500))
+    assert ragged[1]["list"].to_list()[3] == list(range(503 % 5))
+
+
+# --- order and resume ---------------------------------------------------------------------------
+
+
+def test_a_shuffle_is_of_row_groups_and_of_rows_in_a_window(files):
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="number").global_shuffle(seed=3, row_groups=2)
+    assert len(dataset) == ROWS
+    first, second = numbers(dataset), numbers(dataset)
+    assert sorted(first) == sorted(second) == list(range(ROWS)) and first != second
+    # The first rows are of two row groups, well mixed.
+    assert len({number // 128 for number in first[:200]}) == 2 and first[:200] != sorted(first[:200])
+    again = penstock.Dataset.parquet(files / "a.parquet", columns="number").global_shuffle(seed=3, row_groups=2)
+    assert numbers(again) == first
+    assert numbers(penstock.Dataset.parquet(files / "a.parquet", columns="number").global_shuffle(seed=4, row_groups=2)) != first
+    repeated = numbers(again.repeat(2))
+    assert repeated[:ROWS] != repeated[ROWS:] and sorted(repeated[ROWS:]) == list(range(ROWS))
+
+
+def test_one_row_group_is_shuffled_anew_in_each_epoch(tmp_path):
+    pq.write_table(table(50), tmp_path / "x.parquet")
+    found = numbers(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number").global_shuffle(seed=1).repeat(2))
+    assert sorted(found[:50]) == sorted(found[50:]) == list(range(50)) and found[:50] != found[50:] and found[:50] != list(range(50))
+
+
+def test_a_shuffle_may_stay_the_same(files):
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="number").global_shuffle(seed=3, reshuffle_each_iteration=False)
+    found = numbers(dataset.repeat(2))
+    assert found[:ROWS] == found[ROWS:] != list(range(ROWS)) and numbers(dataset) == found[:ROWS]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_order_does_not_depend_on_workers(files, workers):
+    def rows(workers):
+        dataset = penstock.Dataset.parquet(str(files / "*.parquet"), columns=["number", "text"], workers=workers)
+        return [plain(row) for row in dataset.global_shuffle(seed=5, row_groups=3).batch(7)]
+
+    assert rows(workers) == rows(2)
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("at", [0, 1, 9, 37, 141])
+def test_a_resume_is_exact_to_the_row(files, shuffled, at):
+    def dataset():
+        made = penstock.Dataset.parquet([files / "a.parquet", files / "b.parquet"], columns=["number", "list"])
+        made = made.global_shuffle(seed=5, row_groups=3) if shuffled else made
+        return made.repeat(2).padded_batch(7)
+
+    whole = [plain(batch) for batch in dataset()]
+    iterator = iter(dataset())
+    for _ in range(at):
+        next(iterator)
+    state = iterator.state_dict()
+    later = iter(dataset())
+    later.load_state_dict(state)
+    assert [plain(batch) for batch in later] == whole[at:]
+
+
+def test_a_resume_decodes_one_row_group_again(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(_parquet, "RowGroups", Logging)
+    Logging.log = str(tmp_path / "log")
+
+    def dataset():
+        made = penstock.Dataset.parquet(files / "a.parquet", columns="number", workers=1).batch(10)
+        options = penstock.Options()
+        options.threading.private_threadpool_size = 1
+        return made.with_options(options)
+
+    iterator = iter(dataset())
+    for _ in range(45):
+        batch = next(iterator)
+    assert batch["number"].tolist() == list(range(440, 450))
+    state = iterator.state_dict()
+    iterator.close()
+    os.remove(Logging.log)
+    later = iter(dataset())
+    later.load_state_dict(state)
+    assert next(later)["number"].tolist() == list(range(450, 460))
+    assert sum(1 for _ in later) == 54
+    # Rows 384 to 511 are in number 3, and none comes twice.
+    with open(Logging.log) as file:
+        assert [int(line) for line in file] == [3, 4, 5, 6, 7]
+
+
+def test_a_cursor_is_of_its_files(files, tmp_path):
+    pq.write_table(table(100), tmp_path / "x.parquet")
+    iterator = iter(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number").batch(10))
+    next(iterator)
+    state = iterator.state_dict()
+    pq.write_table(table(101), tmp_path / "x.parquet")
+    later = iter(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number").batch(10))
+    with pytest.raises(penstock.FailedPreconditionError):
+        later.load_state_dict(state)
+        next(later)
+
+
+def test_shards_are_of_row_groups(files):
+    parts = [penstock.Dataset.parquet(files / "a.parquet", columns="number", num_shards=3, shard_index=i) for i in range(3)]
+    found = [numbers(part) for part in parts]
+    assert [len(part) for part in parts] == [len(part) for part in found] and sorted(sum(found, [])) == list(range(ROWS))
+    assert found[1] == [*range(128, 256), *range(512, 640), *range(896, 1000)]
+    assert sorted(numbers(parts[1].global_shuffle(seed=1))) == found[1]
+    with pytest.raises(TypeError, match="num_shards and shard_index stand together"):
+        penstock.Dataset.parquet(files / "a.parquet", num_shards=3)
+    with pytest.raises(ValueError, match="shard_index is from 0 to num_shards - 1: 3 of 3"):
+        penstock.Dataset.parquet(files / "a.parquet", num_shards=3, shard_index=3)
+
+
+# --- predicates ---------------------------------------------------------------------------------
+
+
+CASES = [
+    ([("number", ">=", 512)], True),
+    ([("number", ">=", 500)], False),
+    ([("number", "<", 128)], True),
+    ([("number", "<=", 128)], False),
+    ([("number", ">", 895)], True),
+    ([("number", "=", 77)], False),
+    ([("number", "==", -1)], True),
+    ([("number", "!=", 2000)], True),
+    ([("number", "!=", 5)], False),
+    ([("number", "in", [1, 999])], False),
+    ([("number", "in", [-1, 5000])], True),
+    ([("number", "not in", [-1, 5000])], True),
+    ([("number", "not in", [1])], False),
+    ([("number", "<", 600), ("number", ">=", 384)], False),
+    ([[("number", "<", 128)], [("number", ">=", 896)]], True),
+    ([("float", ">", -100.0)], False),  # NaN lies within no bounds
+    ([("text", "=", "text 5")], False),
+    ([("choice", "in", ["k1"])], False),
+    ([("at", ">=", START + datetime.timedelta(seconds=900))], False),
+    ([("flag", "=", True)], False),
+]
+
+
+@pytest.mark.parametrize("filters, is_known", CASES, ids=lambda value: repr(value)[:60])
+def test_a_predicate_is_exact(files, filters, is_known):
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="number", filters=filters)
+    wanted = table().filter(pq.filters_to_expression(filters))["number"].to_pylist()
+    assert numbers(dataset) == wanted
+    if is_known:
+        assert len(dataset) == len(wanted)
+    else:
+        with pytest.raises(TypeError, match="length is unknown: .*only the elements tell"):
+            len(dataset)
+    assert sorted(numbers(dataset.global_shuffle(seed=1, row_groups=3))) == wanted
+
+
+def test_row_groups_are_left_out_by_their_statistics(files, tmp_path, monkeypatch):
+    monkeypatch.setattr(_parquet, "RowGroups", Logging)
+    Logging.log = str(tmp_path / "log")
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="text", filters=[("number", ">=", 700)], workers=1)
+    assert len(list(dataset)) == 300
+    assert dataset._shuffled.reader.groups.tolist() == [[0, 5, 1], [0, 6, 0], [0, 7, 0]]
+
+
+def test_nan_and_null_in_statistics(tmp_path):
+    made = pa.table({"x": [1.0, float("nan"), 3.0, None], "n": pa.array([1, 2, None, 4])})
+    pq.write_table(made, tmp_path / "x.parquet")
+    for filters in ([("x", "<", 10.0)], [("x", "!=", 10.0)], [("n", "<", 10)], [("n", "!=", 10)], [("x", "=", 5.0)]):
+        wanted = made.filter(pq.filters_to_expression(filters))
+        dataset = penstock.Dataset.parquet(tmp_path / "x.parquet", filters=filters, defaults={"x": -1.0, "n": -1})
+        assert np.array([row["n"] for row in dataset]).tolist() == [-1 if n is None else n for n in wanted["n"].to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "filters, error, text",
+    [
+        ([], ValueError, "filters is an empty list"),
+        ("number > 5", TypeError, "filters are a list of"),
+        ([("none", "=", 1)], ValueError, "there is no column 'none'"),
+        ([("number", "~", 1)], ValueError, "the op of column 'number' is one of"),
+        ([("number", "in", 1)], TypeError, "takes a list of values"),
+        ([("number", "=", None)], ValueError, "compared with None"),
+        ([("number", "=", "x")], (TypeError, penstock.InvalidArgumentError), "filters"),
+        ([("list", "=", 1)], TypeError, "predicates are about numbers, times and strings"),
+        ([[("number", "=")]], TypeError, "expected \\(column, op, value\\)"),
+    ],
+)
+def test_predicates_that_are_none(files, filters, error, text):
+    with pytest.raises(error, match=text):
+        penstock.Dataset.parquet(files / "a.parquet", filters=filters)
+
+
+# --- nulls --------------------------------------------------------------------------------------
+
+
+def nulls():
+    return pa.table(
+        {
+            "n": pa.array([1, None, 3]),
+            "s": pa.array(["a", "b", None]),
+            "flag": pa.array([None, True, False]),
+            "l": pa.array([[1], None, [2, None]], pa.list_(pa.int32())),
+            "f": pa.array([[1.0, None], None, [2.0, 3.0]], pa.list_(pa.float32(), 2)),
+            "st": pa.array([{"x": 1}, None, {"x": None}], pa.struct([("x", pa.int64())])),
+            "ll": pa.array([[[1], None], None, [[None, 2]]], pa.list_(pa.list_(pa.int64()))),
+            "ls": pa.array([[{"a": 1}, {"a": None}], None, []], pa.list_(pa.struct([("a", pa.int64())]))),
+        }
+    )
+
+
+def test_nulls_have_defaults(tmp_path):
+    pq.write_table(nulls(), tmp_path / "x.parquet")
+    defaults = {"n": -1, "s": "none", "flag": True, "l": 7, "f": 0.5, "st": {"x": 9}, "ll": 8, "ls": {"a": 6}}
+    rows = [plain(row) for row in penstock.Dataset.parquet(tmp_path / "x.parquet", defaults=defaults)]
+    assert [row["n"] for row in rows] == [1, -1, 3] and [row["s"] for row in rows] == [b"a", b"b", b"none"]
+    assert [row["flag"] for row in rows] == [True, True, False]
+    assert [row["l"] for row in rows] == [[1], [], [2, 7]]
+    assert [row["f"] for row in rows] == [[1.0, 0.5], [0.5, 0.5], [2.0, 3.0]]
+    assert [row["st"]["x"] for row in rows] == [1, 9, 9]
+    assert [row["ll"] for row in rows] == [
+        {"values": [1], "row_splits": [0, 1, 1]},
+        {"values": [], "row_splits": [0]},
+        {"values": [8, 2], "row_splits": [0, 2]},
+    ]
+    assert [row["ls"]["a"] for row in rows] == [[1, 6], [], []]
+
+
+@pytest.mark.parametrize("column, path, row", [("n", "n", 1), ("s", "s", 2), ("flag", "flag", 0), ("l", "l", 1), ("f", "f", 1), ("st", "st.x", 1), ("ll", "ll", 1)])
+def test_a_null_without_a_default_has_an_address(tmp_path, column, path, row):
+    pq.write_table(pa.concat_tables([nulls().slice(0, 0), nulls()]), tmp_path / "x.parquet")
+    with pytest.raises(penstock.DataLossError, match=rf"column '{path}' is null in row {row} of row group 0 of .*x.parquet: say what stands for null"):
+        list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns=[column]))
+
+
+def test_a_row_group_that_fails_may_be_left_out(tmp_path):
+    made = pa.table({"number": pa.array([None if i == 25 else i for i in range(40)], pa.int64())})
+    pq.write_table(made, tmp_path / "x.parquet", row_group_size=10)
+    with pytest.warns(Warning, match="left out"):
+        found = numbers(penstock.Dataset.parquet(tmp_path / "x.parquet").ignore_errors())
+    assert found == [*range(20), *range(30, 40)]
+
+
+def test_defaults_that_are_none(tmp_path):
+    pq.write_table(nulls(), tmp_path / "x.parquet")
+    with pytest.raises(TypeError, match="the default of column 'n', int64, cannot be 'x'"):
+        penstock.Dataset.parquet(tmp_path / "x.parquet", defaults={"n": "x"})
+    with pytest.raises(TypeError, match="the default of 'st' is a dict"):
+        penstock.Dataset.parquet(tmp_path / "x.parquet", defaults={"st": 1})
+    with pytest.raises(ValueError, match="there is no column 'none' among those that are read"):
+        penstock.Dataset.parquet(tmp_path / "x.parquet", defaults={"none": 1})
+
+
+def test_decimals_as_they_are_stored(tmp_path):
+    values = [decimal.Decimal("-1.25"), decimal.Decimal("92233720368547758.07")]
+    pq.write_table(pa.table({"d": pa.array(values, pa.decimal128(30, 2))}), tmp_path / "x.parquet")
+    found = [int(row["d"]) for row in penstock.Dataset.parquet(tmp_path / "x.parquet", decimals="int64")]
+    assert found == [-125, 9223372036854775807]
+    pq.write_table(pa.table({"d": pa.array([decimal.Decimal("92233720368547758.08")], pa.decimal128(30, 2))}), tmp_path / "y.parquet")
+    with pytest.raises(penstock.DataLossError, match="more digits than an int64"):
+        list(penstock.Dataset.parquet(tmp_path / "y.parquet", decimals="int64"))
+    with pytest.raises(ValueError, match="decimals become one of"):
+        penstock.Dataset.parquet(tmp_path / "x.parquet", decimals="float32")
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def test_files_that_are_none(files, tmp_path):
+    whole = (files / "b.parquet").read_bytes()
+    for content, text in [
+        (b"", "it is empty"),
+        (b"PAR1", "it has 4 bytes"),
+        (whole[:-1000], "found b'PAR1' and .*it was cut, or is still being written"),
+        (b"hello world, a text", "it is of another format"),
+        (b"PAR1" + b"\xff\xff\xff\x7f" + b"PAR1", "a footer of 2147483647 bytes"),
+        (b"PARE" + bytes(20) + b"PARE", "is encrypted"),
+        (b"PAR1" + bytes(50) + (50).to_bytes(4, "little") + b"PAR1", "the footer is damaged"),
+    ]:
+        (tmp_path / "x.parquet").write_bytes(content)
+        with pytest.raises(penstock.DataLossError, match=text):
+            penstock.Dataset.parquet(tmp_path / "x.parquet")
+
+
+def test_damaged_pages_are_an_error_of_their_row_group(files, tmp_path):
+    whole = bytearray((files / "a.parquet").read_bytes())
+    column = pq.read_metadata(files / "a.parquet").row_group(3).column(0)
+    place = column.dictionary_page_offset or column.data_page_offset
+    whole[place : place + column.total_compressed_size] = bytes(column.total_compressed_size)
+    (tmp_path / "x.parquet").write_bytes(whole)
+    with pytest.raises(penstock.DataLossError, match="row group 3 of .*x.parquet is damaged"):
+        list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number"))
+    with pytest.warns(Warning, match="left out"):
+        assert len(list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number").ignore_errors())) == ROWS - 128
+
+
+def test_flipped_bits_crash_nothing(files, tmp_path):
+    whole = (files / "b.parquet").read_bytes()
+    random = np.random.default_rng(7)
+    ends = 0
+    for _ in range(20):
+        content = bytearray(whole)
+        for place in random.integers(4, len(whole) - 8, 3):
+            content[place] ^= 1 << random.integers(8)
+        (tmp_path / "x.parquet").write_bytes(content)
+        try:
+            ends += len(list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns=["number", "text", "list"]))) == 300
+        except (penstock.DataLossError, TypeError, ValueError):
+            pass
+    # The daemon lives, and reads the file that is whole.
+    assert len(list(penstock.Dataset.parquet(files / "b.parquet", columns="number"))) == 300
+
+
+def test_files_of_different_columns(files, tmp_path):
+    made = table(10)
+    pq.write_table(made.set_column(0, "number", made["number"].cast(pa.int32())), tmp_path / "narrow.parquet")
+    pq.write_table(made.drop_columns(["text"]), tmp_path / "less.parquet")
+    with pytest.raises(penstock.DataLossError, match="'number' is int64 in .*a.parquet and int32 in .*narrow.parquet"):
+        penstock.Dataset.parquet([files / "a.parquet", tmp_path / "narrow.parquet"])
+    with pytest.raises(penstock.DataLossError, match="a.parquet has 'text', and .*less.parquet has none; choose others by columns="):
+        penstock.Dataset.parquet([files / "a.parquet", tmp_path / "less.parquet"])
+    assert len(penstock.Dataset.parquet([files / "a.parquet", tmp_path / "less.parquet"], columns=["number"])) == 1010
+
+
+def test_a_column_of_which_no_tensor_is_made(tmp_path):
+    pq.write_table(pa.table({"x": pa.array([["a"], []]), "y": [1, 2]}), tmp_path / "x.parquet")
+    with pytest.raises(TypeError, match="column 'x' is list<.*string.*, of which no tensor is made: leave it out by columns="):
+        penstock.Dataset.parquet(tmp_path / "x.parquet")
+    assert len(list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="y"))) == 2
+
+
+def test_a_file_that_has_changed(files, tmp_path):
+    shutil.copy(files / "a.parquet", tmp_path / "x.parquet")
+    dataset = penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number")
+    shutil.copy(files / "b.parquet", tmp_path / "x.parquet")
+    with pytest.raises(penstock.DataLossError, match="x.parquet has changed since the dataset was made: it had .* bytes"):
+        list(dataset)
+    os.remove(tmp_path / "x.parquet")
+    with pytest.raises(penstock.DataLossError, match="x.parquet was there when the dataset was made, and is gone"):
+        list(dataset.skip(0))
+
+
+def test_filesystems(files):
+    local = pa.fs.SubTreeFileSystem(str(files), pa.fs.LocalFileSystem())
+    assert numbers(penstock.Dataset.parquet(["b.parquet"], columns="number", filesystem=local)) == list(range(300))
+    assert numbers(penstock.Dataset.parquet([f"file://{files}/b.parquet"], columns="number")) == list(range(300))
+    with pytest.raises(ValueError, match="paths are all local or all addresses"):
+        penstock.Dataset.parquet([f"file://{files}/b.parquet", str(files / "a.parquet")])
+
+
+def test_files_of_fsspec(files):
+    fsspec = pytest.importorskip("fsspec")
+    local = fsspec.filesystem("file")
+    assert numbers(penstock.Dataset.parquet(f"{files}/*.parquet", columns="number", filesystem=local)) == [*range(1000), *range(300)]
+
+
+def test_what_else_is_refused(files):
+    dataset = penstock.Dataset.parquet(files / "a.parquet", columns="number")
+    with pytest.raises(ValueError, match="of Parquet files row_groups says how many"):
+        dataset.global_shuffle(block_size=3)
+    with pytest.raises(ValueError, match="row_groups is for global_shuffle directly behind Dataset.parquet"):
+        penstock.Dataset.range(5).global_shuffle(row_groups=2)
+    with pytest.raises(ValueError, match="row_groups"):
+        dataset.global_shuffle(row_groups=0)
+    # A copy, and one with options, shuffle as well.
+    assert sorted(numbers(dataset.with_options(penstock.Options()).global_shuffle(seed=1))) == list(range(ROWS))

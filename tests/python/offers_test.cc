@@ -1,0 +1,360 @@
+// Workers that another user's process starts: who is asked for them, and what comes of it where that process refuses, ends or says nothing.
+#include "server/python/offers.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/python/shell_worker.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+
+namespace penstock::python {
+namespace {
+
+using penstock::test::ScratchFolder;
+using test::kHangs;
+using test::NewPool;
+using test::ShellFunction;
+using test::Sink;
+using test::Use;
+
+// Users of no process here, one for each test, since offers are the daemon's for ever.
+uid_t NewUser() {
+  static uid_t next = 700'000;
+  return next++;
+}
+
+std::pair<ring::Descriptor, ring::Descriptor> Packets(int type = SOCK_SEQPACKET) {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) == 0);
+  return {ring::Descriptor(ends[0]), ring::Descriptor(ends[1])};
+}
+
+// A request as its keeper gets it: the text, and inputs, outputs, the worker's socket, where its stack goes, and the keeper's socket.
+struct Request {
+  std::string text;
+  std::vector<ring::Descriptor> files;
+};
+
+Request Receive(int socket) {
+  char text[4096];
+  iovec part = {text, sizeof(text)};
+  alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  Request request;
+  if (got <= 0) return request;
+  request.text.assign(text, static_cast<size_t>(got));
+  const cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  const size_t count = head == nullptr ? 0 : (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (size_t i = 0; i < count; ++i) {
+    int file;
+    std::memcpy(&file, CMSG_DATA(head) + i * sizeof(int), sizeof(file));
+    request.files.emplace_back(file);
+  }
+  return request;
+}
+
+// Of a shell's script, with its socket as descriptor 6; "ended …" is told.
+void RunWorker(const FunctionFile& shell, Request request) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, request.files[2].get(), 6);
+  posix_spawn_file_actions_addchdir_np(&actions, shell.folder.c_str());
+  std::vector<std::string> words = {shell.program, shell.flags[0], shell.flags[1]};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  std::string path = shell.environment[0];
+  char* environment[] = {path.data(), nullptr};
+  pid_t process = -1;
+  REQUIRE(posix_spawn(&process, "/bin/sh", &actions, nullptr, arguments.data(), environment) == 0);
+  posix_spawn_file_actions_destroy(&actions);
+  const int control = request.files[4].get();
+  request.files[2] = ring::Descriptor();
+  // Whatever it is told, and however it lets go, is the end.
+  std::thread ends([control, process] {
+    pollfd look = {control, POLLIN, 0};
+    poll(&look, 1, -1);
+    kill(process, SIGKILL);
+  });
+  int status = 0;
+  waitpid(process, &status, 0);
+  const std::string how = WIFSIGNALED(status)
+                              ? absl::StrCat("ended SIG", sigabbrev_np(WTERMSIG(status)))
+                              : "ended exit status 0";
+  send(control, how.data(), how.size(), MSG_NOSIGNAL);
+  shutdown(control, SHUT_RDWR);
+  ends.join();
+}
+
+// A process of a user that offers workers: `answers` is called with each request.
+class Keeper {
+ public:
+  Keeper(uid_t user, std::function<void(Request)> answers) : answers_(std::move(answers)) {
+    auto [ours, theirs] = Packets();
+    socket_ = std::move(ours);
+    REQUIRE(TheOffers().Add(user, std::move(theirs), {}).ok());
+    thread_ = std::thread([this] {
+      while (true) {
+        Request request = Receive(socket_.get());
+        if (request.text.empty()) return;
+        ++asked_;
+        last_ = request.text;
+        answering_.emplace_back([this, given = std::make_shared<Request>(std::move(request))] {
+          answers_(std::move(*given));
+        });
+      }
+    });
+  }
+  ~Keeper() {
+    Leave();
+    for (std::thread& thread : answering_) thread.join();
+  }
+  void Leave() {
+    shutdown(socket_.get(), SHUT_RDWR);
+    if (thread_.joinable()) thread_.join();
+  }
+  int asked() const { return asked_; }
+  const std::string& last() const { return last_; }
+
+ private:
+  std::function<void(Request)> answers_;
+  ring::Descriptor socket_;
+  std::atomic<int> asked_{0};
+  std::string last_;
+  std::vector<std::thread> answering_;
+  std::thread thread_;
+};
+
+FunctionFile OfUser(uid_t user) {
+  FunctionFile function;
+  function.user = user;
+  function.path = "/proc/1/fd/1";
+  function.code = "abc";
+  return function;
+}
+
+std::function<void(Request)> Runs(const FunctionFile& shell) {
+  return [shell](Request request) { RunWorker(shell, std::move(request)); };
+}
+
+TEST_CASE("An offer is a socket of packets, of a user whom the kernel can name") {
+  Offers offers;
+  CHECK(absl::IsInvalidArgument(offers.Add(1, {}, {})));
+  CHECK(absl::IsInvalidArgument(offers.Add(1, Packets(SOCK_STREAM).first, {})));
+  CHECK(absl::IsPermissionDenied(offers.Add(kUnnamedUser, Packets().first, {})));
+  CHECK(offers.Of(1).empty());
+  auto [ours, theirs] = Packets();
+  CHECK(offers.Add(1, std::move(theirs), {}).ok());
+  CHECK(offers.Of(1).size() == 1);
+  CHECK(offers.Of(2).empty());
+  ours = ring::Descriptor();
+  CHECK(offers.Of(1).empty());
+}
+
+TEST_CASE("One user's offers are limited, and do not take others' places") {
+  Offers offers;
+  std::vector<ring::Descriptor> kept;
+  for (size_t i = 0; i < kMaxOffersOfUser; ++i) {
+    auto [ours, theirs] = Packets();
+    kept.push_back(std::move(ours));
+    REQUIRE(offers.Add(1, std::move(theirs), {}).ok());
+  }
+  auto [mine, another] = Packets();
+  CHECK(absl::IsResourceExhausted(offers.Add(1, std::move(another), {})));
+  auto [yours, last] = Packets();
+  CHECK(offers.Add(2, std::move(last), {}).ok());
+  // Who has gone makes room.
+  kept.pop_back();
+  auto [again, place] = Packets();
+  CHECK(offers.Add(1, std::move(place), {}).ok());
+}
+
+TEST_CASE("Who listens is told of his user's offers alone, until he stops") {
+  Offers offers;
+  int told = 0;
+  auto listens = offers.Listen(1, [&] { ++told; });
+  auto [first, one] = Packets();
+  REQUIRE(offers.Add(2, std::move(one), {}).ok());
+  CHECK(told == 0);
+  auto [second, two] = Packets();
+  REQUIRE(offers.Add(1, std::move(two), {}).ok());
+  CHECK(told == 1);
+  listens = nullptr;
+  auto [third, three] = Packets();
+  REQUIRE(offers.Add(1, std::move(three), {}).ok());
+  CHECK(told == 1);
+}
+
+TEST_CASE("Rows of another user's function are made by workers that a process of his starts") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper stranger(NewUser(), [](Request) {});
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  const auto pool = NewPool(OfUser(user));
+  CHECK(Use(*pool).ok());
+  CHECK(keeper.asked() == 1);
+  CHECK(keeper.last() == R"({"path":"/proc/1/fd/1","code":"abc","configuration_bytes":2})");
+  CHECK(stranger.asked() == 0);
+  const AwayWorkers workers = pool->Workers();
+  CHECK(workers.user == user);
+  CHECK(workers.offers == 1);
+  CHECK_FALSE(workers.is_unoffered);
+  CHECK(workers.started == 1);
+  CHECK(workers.rows == 3);
+  pool->Close();
+}
+
+TEST_CASE(
+    "fault 64: rows wait while nobody offers workers, and say so, and go on with the first offer") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  const auto pool = NewPool(OfUser(user));
+  std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
+  while (!pool->Workers().is_unoffered) std::this_thread::yield();
+  CHECK(pool->Workers().offers == 0);
+  CHECK(pool->Workers().workers == 0);
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  REQUIRE(used.wait_for(kHangs) == std::future_status::ready);
+  CHECK(used.get().ok());
+  CHECK_FALSE(pool->Workers().is_unoffered);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: rows that wait for an offer end with whoever wants them") {
+  const auto pool = NewPool(OfUser(NewUser()));
+  uint64_t number = 1;
+  const Column in = {.data = reinterpret_cast<uint8_t*>(&number), .row_bytes = 8};
+  Column out;
+  Arena arena;
+  AwayRows rows = {.rows = 1, .in = {&in, 1}, .out = {&out, 1}, .arena = &arena};
+  struct Cancels final : Completion::Sink {
+    void End(absl::Status status) override { ended.set_value(std::move(status)); }
+    void OnCancel(std::function<void()> call) override { cancel = std::move(call); }
+    std::promise<absl::Status> ended;
+    std::function<void()> cancel;
+  } sink;
+  std::future<absl::Status> ended = sink.ended.get_future();
+  pool->Begin(&rows, Completion(&sink));
+  sink.cancel();
+  REQUIRE(ended.wait_for(kHangs) == std::future_status::ready);
+  CHECK(absl::IsCancelled(ended.get()));
+  pool->Close();
+}
+
+TEST_CASE("fault 64: an offer that refuses is no death, and another one is asked") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  // The newest is asked first.
+  Keeper refuses(user, [](Request request) {
+    constexpr char kText[] = "refused this process has no such function";
+    send(request.files[4].get(), kText, sizeof(kText) - 1, MSG_NOSIGNAL);
+  });
+  const auto pool = NewPool(OfUser(user));
+  CHECK(Use(*pool).ok());
+  CHECK(refuses.asked() == 1);
+  CHECK(keeper.asked() == 1);
+  CHECK(pool->Workers().deaths == 0);
+  CHECK(pool->Workers().started == 1);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: what answers nonsense, or hangs up, is given up for another offer") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  Keeper hangs_up(user, [](Request) {});
+  Keeper babbles(user, [](Request request) {
+    const std::string text(400, '\xff');
+    send(request.files[4].get(), text.data(), text.size(), MSG_NOSIGNAL);
+    pollfd look = {request.files[4].get(), POLLIN, 0};
+    poll(&look, 1, -1);
+  });
+  const auto pool = NewPool(OfUser(user));
+  CHECK(Use(*pool).ok());
+  CHECK(babbles.asked() == 1);
+  CHECK(hangs_up.asked() == 1);
+  CHECK(pool->Workers().deaths == 0);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: the end of a process takes its workers along, and is no row's failure") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  const auto dies = std::make_unique<Keeper>(user, [](Request request) {
+    // It has a worker that is ready, and then neither of them is there any more.
+    Message ready = {.what = static_cast<uint32_t>(What::kReady)};
+    send(request.files[2].get(), &ready, sizeof(ready), MSG_NOSIGNAL);
+    char work[sizeof(Message)];
+    recv(request.files[2].get(), work, sizeof(work), 0);
+  });
+  const auto pool = NewPool(OfUser(user));
+  CHECK(Use(*pool).ok());
+  CHECK(dies->asked() == 1);
+  CHECK(pool->Workers().deaths == 0);
+  pool->Close();
+}
+
+TEST_CASE(
+    "fault 64: a row that ends its offered process twice is that row's failure, with how it "
+    "ended") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder, "kill -11 $$")));
+  const auto pool = NewPool(OfUser(user));
+  const absl::Status status = Use(*pool, 1);
+  INFO(status.ToString());
+  CHECK(absl::IsDataLoss(status));
+  CHECK(status.message().find("ended its process (SIGSEGV) twice") != std::string::npos);
+  CHECK(pool->Workers().deaths == 2);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: nobody waits for a process that ends no worker as it is told") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  std::promise<void> over;
+  std::shared_future<void> ends = over.get_future().share();
+  Keeper keeper(user, [ends](Request request) {
+    Message ready = {.what = static_cast<uint32_t>(What::kReady)};
+    send(request.files[2].get(), &ready, sizeof(ready), MSG_NOSIGNAL);
+    // It says that it is at the row, and is told to end.
+    Message work;
+    recv(request.files[2].get(), &work, sizeof(work), 0);
+    const uint64_t progress[3] = {work.sheet, 1, 1};
+    pwrite(request.files[1].get(), progress, sizeof(progress), 0);
+    ends.wait();
+  });
+  const auto pool = NewPool(OfUser(user), {.timeout_ms = 50});
+  const absl::Status status = Use(*pool, 1);
+  INFO(status.ToString());
+  CHECK(absl::IsDataLoss(status));
+  CHECK(status.message().find("took longer than timeout_ms (50) twice") != std::string::npos);
+  over.set_value();
+  pool->Close();
+}
+
+}  // namespace
+}  // namespace penstock::python
