@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cache_folder.h"
+#include "base/file_error.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
