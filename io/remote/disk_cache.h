@@ -15,7 +15,7 @@
 // Threads:  safe from any thread, and beside other processes that use the same folder. They wait for the disk.
 // Owns:     the files in its folder whose names end in ".remote".
 // Limits:   bytes_max of all processes together, but for a sixteenth of it for each of the others.
-// Cost:     a file is opened for each call (some 10 µs), and each page's sum is made (about a third of a microsecond).
+// Cost:     a file is opened for each call, and the sum of each page is made.
 #pragma once
 
 #include <atomic>
