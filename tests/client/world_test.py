@@ -239,7 +239,7 @@ def test_functions_of_whole_batches_see_the_batch_of_all_hosts(hosts):
         return {"n": batch["n"][::-1].copy(), "sum": np.int64(batch["n"].sum())}
 
     traced = numbers(rows=12, count=100).map(lambda batch: {"n": batch["n"] - np.sum(batch["n"]), "sum": np.sum(batch["n"])})
-    called = numbers(rows=12, count=100).map(of_python, python=True)
+    called = numbers(rows=12, count=100).map(of_python, python=True, seed=5)
     for dataset in (traced, called, numbers(rows=12, count=100).shuffle(3, seed=4)):
         whole = list(EpochLoader(dataset, np.array, {}))
         parts = [list(loader(dataset, (hosts, host))) for host in range(hosts)]
