@@ -2,7 +2,10 @@
 
 import itertools
 import json
+import os
+import pathlib
 import random
+import subprocess
 import sys
 import types
 import warnings
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import penstock
+from penstock import _control
 from penstock._epochs import EpochLoader
 from penstock._running import _guard, _world
 from penstock._running._world import World, find
@@ -233,13 +237,47 @@ def test_a_pipeline_that_others_read_too_is_divided_anew_where_it_has_room():
         EpochLoader(numbers(), np.array, {"fewest_hosts": 1})
 
 
+def test_a_change_of_hosts_outlives_its_daemon(tmp_path):
+    socket = str(tmp_path / "s")
+
+    def start():
+        ready, ready_end = os.pipe()
+        command = [pathlib.Path(os.environ["PENSTOCK_BIN"]) / "penstockd", "--socket", socket, "--state-dir", tmp_path / "state", "--log-level", "error", "--ready-fd", str(ready_end)]
+        daemon = subprocess.Popen(command, pass_fds=[ready_end])
+        os.close(ready_end)
+        with os.fdopen(ready) as pipe:
+            assert pipe.read(1)
+        return daemon
+
+    daemon = start()
+    try:
+        spec = "stage { range { stop: 4000 } } stage { shuffle { buffer_size: 50 seed: 4 } } stage { batch { batch_size: 12 } }"
+        _control.create(socket, "alone", spec)
+        whole = [batch.tolist() for batch in penstock.attach("alone", socket)]
+        _control.create(socket, "divided", spec, world=World(4, 1), fewest_hosts=2)
+        rows = []
+        with penstock.attach("divided", socket) as batches:
+            for step, batch in enumerate(batches):
+                rows.append(batch.tolist())
+                if step == 5:
+                    assert _control.redivide(socket, "divided", 100, World(2, 1))["change"]["world"] == {"hosts": 2, "host": 1, "fewest_hosts": 0}
+                if step in (40, 200):
+                    daemon.kill()
+                    daemon.wait()
+                    daemon = start()
+        assert rows == [batch[len(batch) // 4 : 2 * len(batch) // 4] if step < 100 else batch[len(batch) // 2 :] for step, batch in enumerate(whole)]
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
 @pytest.mark.parametrize("hosts", [2, 3, 5, 8])
 def test_functions_of_whole_batches_see_the_batch_of_all_hosts(hosts):
     def of_python(batch):
         return {"n": batch["n"][::-1].copy(), "sum": np.int64(batch["n"].sum())}
 
     traced = numbers(rows=12, count=100).map(lambda batch: {"n": batch["n"] - np.sum(batch["n"]), "sum": np.sum(batch["n"])})
-    called = numbers(rows=12, count=100).map(of_python, python=True)
+    called = numbers(rows=12, count=100).map(of_python, python=True, seed=5)
     for dataset in (traced, called, numbers(rows=12, count=100).shuffle(3, seed=4)):
         whole = list(EpochLoader(dataset, np.array, {}))
         parts = [list(loader(dataset, (hosts, host))) for host in range(hosts)]

@@ -29,7 +29,8 @@ def start(folder, port, number):
         f"--rdzv-conf=is_host={int(number == 0)},last_call_timeout=2,keep_alive_interval=1,keep_alive_max_attempt=3",
         HERE / "torchrun_worker.py", folder, STEPS, KILL_AT,
     ]  # fmt: skip
-    environment = dict(os.environ, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="")
+    # Else torch (2.15) tells the address of the trainers' store in the first rendezvous alone, and an agent that comes later waits for it in vain.
+    environment = dict(os.environ, OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1")
     with open(folder / f"agent-{number}.log", "ab") as log:
         return subprocess.Popen([str(word) for word in command], env=environment, stdout=log, stderr=log, start_new_session=True)
 

@@ -6,8 +6,14 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/file.h"
+#include "server/service/pipeline/pipeline_table.h"
+#include "server/service/state/pipeline_journal.h"
+#include "tests/service/counting.h"
 #include "tests/service/test_daemon.h"
 #include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shards.h"
 
 namespace penstock {
 namespace {
@@ -225,24 +231,42 @@ TEST_CASE("whole batches are divided anew by another pipeline only") {
   CHECK(absl::StrContains(status.error_message(), "create another pipeline from its cursor"));
 }
 
-TEST_CASE("a pipeline that comes back is divided as it was") {
-  test::ScratchFolder state;
-  v1::DaemonConfig config;
-  config.set_state_dir(state / "kept");
+TEST_CASE(
+    "a pipeline that comes back is divided as it was, and its ring has the room that it had") {
+  test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  const v1::PipelineSpec spec =
+      test::CountingSpec(folder / "n.tfrecord", "counter", "stage { repeat {} }");
+  v1::WorkerDefaults defaults;
+  defaults.set_workers(1);
+  PipelineJournal journal(*StateFolder::Open(folder / "state"));
+  const auto divided = [](uint32_t hosts, uint32_t host, uint64_t step) {
+    RequestedChange requested;
+    requested.step = step;
+    *requested.change.mutable_world() = WorldOf(hosts, host);
+    return requested;
+  };
   {
-    TestDaemon daemon(config);
-    REQUIRE(Create(daemon, WorldOf(4, 3, 2)).ok());
-    REQUIRE(Update(daemon, Divide(WorldOf(2, 0), 200)).ok());
-    REQUIRE(daemon.Stop().ok());
+    PipelineTable table(LocalFileSystem(), defaults, &journal);
+    PipelineOptions options;
+    options.world = {4, 3};
+    options.fewest_hosts = 2;
+    const auto pipeline = table.Create(spec, std::move(options));
+    REQUIRE(pipeline.ok());
+    REQUIRE((*pipeline)->Update(divided(2, 0, 200)).ok());
   }
-  TestDaemon daemon(config);
-  CHECK(IsWorld(Get(daemon).world(), 2, 0));
-  std::unique_ptr<ring::Reader> reader;
-  REQUIRE(daemon.Attach("counter", &reader).ok());
-  for (int64_t step = 0; step < 200; ++step) REQUIRE(Next(*reader) == RowsOf(step, 3, 1));
-  CHECK(Next(*reader) == RowsOf(200, 0, 2));
-  CHECK(Update(daemon, Divide(WorldOf(1, 0), 1000)).error_code() ==
-        grpc::StatusCode::FAILED_PRECONDITION);
+  PipelineTable table(LocalFileSystem(), defaults, &journal);
+  REQUIRE(table.ExpectKept().size() == 1);
+  const auto pipeline = table.BringBack("counter");
+  REQUIRE(pipeline.ok());
+  CHECK(IsWorld((*pipeline)->Stats().world(), 2, 0));
+  const v1::Pipeline told = (*pipeline)->Describe();
+  CHECK(IsWorld(told.world(), 2, 0));
+  REQUIRE(told.history_size() == 1);
+  CHECK(told.history(0).step() == 200);
+  CHECK(IsWorld(told.history(0).world(), 2, 0));
+  CHECK(absl::StrContains((*pipeline)->Update(divided(1, 0, 1000)).status().message(),
+                          "a slot of its ring has room for 2"));
 }
 
 }  // namespace
