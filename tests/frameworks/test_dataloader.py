@@ -235,6 +235,21 @@ def test_nested_tensors():
         next(iter(DataLoader(nested, num_workers=1)))
 
 
+@pytest.mark.parametrize("make", [
+    lambda x: x.to_sparse(),
+    lambda x: torch.quantize_per_tensor(x, 0.5, 0, torch.quint8),
+    lambda x: torch.view_as_complex(x.reshape(-1, 2)).conj(),
+    lambda x: torch.view_as_complex(x.reshape(-1, 2)).conj().imag,
+], ids=["sparse", "quantized", "conjugated", "negated"])  # fmt: skip
+def test_tensors_that_are_not_their_memory(make):
+    made = [make(torch.arange(4.0) + number) for number in range(3)]
+    loaded = [tensor for (tensor,) in DataLoader(made, num_workers=1, collate_fn=lambda batch: [tensor.clone() for tensor in batch])]
+    plain = [(tensor.dequantize() if tensor.is_quantized else tensor.to_dense() if tensor.is_sparse else tensor.resolve_conj().resolve_neg()) for tensor in made]
+    for tensor, expected in zip(loaded, plain, strict=True):
+        found = tensor.dequantize() if tensor.is_quantized else tensor.to_dense() if tensor.is_sparse else tensor
+        assert torch.equal(found, expected)
+
+
 class Kinds(Dataset):
     """Elements of more than 4 KB, whose arrays go into the batch as they come; of `odd` one has another shape, type or structure."""
 

@@ -44,6 +44,9 @@ def _maker(value, start, num_bytes):
     """A function of memory that makes a value like this one, whose tensors lie in memory that begins at `start`."""
     kind = type(value)
     if kind is torch.Tensor:
+        # Others have no such address, or not the numbers that lie there.
+        if not _payload.is_plain(torch, value):
+            raise _NotPlain
         offset = value.data_ptr() - start
         if not 0 <= offset < num_bytes or not value.numel() or value.requires_grad or not value.is_contiguous():
             raise _NotPlain

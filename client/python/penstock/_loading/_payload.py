@@ -123,9 +123,14 @@ def _check_on_cpu(tensor):
         )
 
 
+def is_plain(torch, tensor):
+    """Whether its numbers lie in memory as they are, in some order."""
+    return tensor.layout is torch.strided and not (tensor.is_nested or tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
+
+
 def _reduced_tensor(torch, tensor):
     _check_on_cpu(tensor)
-    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized or tensor.is_conj() or tensor.is_neg():
+    if not is_plain(torch, tensor):
         return NotImplemented
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError("a tensor that requires_grad and is no leaf cannot leave a worker process: detach() it first")
