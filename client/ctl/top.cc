@@ -145,7 +145,8 @@ class Screen {
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                         std::chrono::duration<double>(interval_s_));
     for (;;) {
-      const Key key = keys_.Wait(std::max<std::chrono::duration<double>>({}, end - Clock::now()));
+      const std::chrono::duration<double> left = end - Clock::now();
+      const Key key = keys_.Wait(left);
       if (key == Key::kNone) return true;
       if (key == Key::kQuit) return false;
       if (key == Key::kInterrupt) {
