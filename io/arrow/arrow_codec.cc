@@ -43,6 +43,8 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
     return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
                                             " bytes; expected at most ", kMaxArrowBufferBytes));
   }
+  // Arrow's Java writer leaves the frame out then.
+  if (claimed == 0 && packed.empty()) return Allocate(0);
   if (codec != ArrowCodec::kZstd)
     return absl::InvalidArgumentError("a buffer is compressed by LZ4_FRAME; expected ZSTD");
   // Most frames say it themselves: no memory is asked for where the two differ.

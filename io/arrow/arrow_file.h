@@ -103,6 +103,7 @@ class ArrowFile {
   uint64_t stream_begin_ = 0;                 // behind the schema's message
   uint64_t messages_end_ = 0;                 // where the footer begins, or the end of the file
   std::optional<std::vector<Block>> footer_;  // of a file: dictionaries first
+  bool has_lost_footer_ = false;              // of a file that is read as a stream
 };
 
 }  // namespace penstock
