@@ -113,6 +113,7 @@ absl::StatusOr<const uint8_t*> ArrowView::Get(const ArrowBatches::Batch& batch, 
   if (!held->status.ok()) return held->status;
   if (bytes != nullptr) *bytes = held->memory.bytes;
   if (held->memory.bytes < least) return too_few(held->memory.bytes);
+  held_bytes_ += held->memory.bytes;
   held_.push_back(std::move(held));
   return held_.back()->memory.block.get();
 }
