@@ -59,9 +59,9 @@ class FeatureLoad {
           absl::Status status = Walk().Take(*rows_[row].batch, rows_[row].in_batch,
                                             out->data + row * row_bytes, nullptr, nullptr);
           if (!status.ok()) return {std::move(status), static_cast<int>(row)};
-          if (view_.HoldsMuch()) view_.LetGo();
         }
       }
+      if (view_.HoldsMuch()) view_.LetGo();
       first = end;
     }
     return {};
