@@ -124,6 +124,28 @@ TEST_CASE("arrow: a cut file gives its whole batches where damage is skipped") {
              Catch::Contains("no sound footer") && Catch::Contains("skip_record"));
 }
 
+TEST_CASE("arrow: a file that was cut between two messages is damaged, too") {
+  const std::string bytes = ReadGolden("arrow/numbers.arrow");
+  auto file = ArrowFile::Open(InMemory(bytes), OnDamage::kFail);
+  REQUIRE(file.ok());
+  std::vector<uint64_t> offsets;
+  std::vector<Damage> damage;
+  const absl::Status status = (*file)->ForEachBatch(
+      [&](const ArrowBatch& batch) {
+        offsets.push_back(batch.offset);
+        return absl::OkStatus();
+      },
+      &damage);
+  REQUIRE(status.ok());
+  REQUIRE(offsets.size() == 4);
+  const Found cut = Read(bytes.substr(0, offsets[2]), OnDamage::kSkipRecord);
+  INFO(cut.status.ToString());
+  CHECK(cut.status.ok());
+  CHECK(cut.batches == 2);
+  REQUIRE(cut.damage.size() == 1);
+  CHECK((cut.damage[0] == Damage{offsets[2], 0, DamageReason::kCutRecord}));
+}
+
 TEST_CASE(
     "arrow: any byte another one is read, refused, or left out, and never read outside of the "
     "file") {
