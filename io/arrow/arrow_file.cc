@@ -281,9 +281,16 @@ absl::Status ArrowFile::ForEachBatch(Take take, std::vector<Damage>* damage) {
 absl::Status ArrowFile::TakeBlocks(Take take, std::vector<Damage>* damage) {
   Message message;
   ArrowBatch batch;
+  uint64_t bytes = 0;  // of all messages
   for (const Block& block : *footer_) {
     absl::StatusOr<bool> found = ReadMessage(block.offset, messages_end_, &message);
     absl::Status status = found.status();
+    // Else a small file could have one large message read millions of times.
+    if (status.ok() && *found) bytes += message.end() - block.offset;
+    if (bytes > messages_end_) {
+      return WithAddress(absl::DataLossError("the footer lists messages that overlap"),
+                         block.offset);
+    }
     const uint8_t expected = block.is_dictionary ? kDictionaryMessage : kBatchMessage;
     if (status.ok() && (!*found || message.kind != expected)) {
       status = absl::DataLossError(absl::StrCat("expected a ",
