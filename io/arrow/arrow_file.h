@@ -66,7 +66,7 @@ struct ArrowBatch {
 class ArrowFile {
  public:
   // DataLoss with its address for what is neither; InvalidArgument for what cannot be read. With a policy that skips, a file that was cut
-  // before its footer is read as a stream.
+  // before its footer is read as a stream, whose end it should have: without it damage of no bytes is told behind the last message.
   static absl::StatusOr<std::unique_ptr<ArrowFile>> Open(std::shared_ptr<RandomAccessFile> file,
                                                          OnDamage on_damage);
 
