@@ -190,6 +190,22 @@ TEST_CASE("arrow: what is no Arrow file says what it is") {
   }
 }
 
+TEST_CASE("arrow: columns of times are alike if they have the same unit") {
+  const auto file = ArrowFile::Open(InMemory(ReadGolden("arrow/numbers.arrow")), OnDamage::kFail);
+  REQUIRE(file.ok());
+  for (const std::string name : {"time32[s]", "time64[us]", "timestamp[us]", "duration[ms]"}) {
+    INFO(name);
+    const auto column =
+        FindArrowColumn((*file)->schema(), {name.substr(0, name.find('['))}, /*to_values=*/true);
+    REQUIRE(column.ok());
+    CHECK(column->type_name == name);
+    ArrowColumn other = *column;
+    CHECK(column->IsLike(other));
+    ++other.unit;
+    CHECK_FALSE(column->IsLike(other));
+  }
+}
+
 TEST_CASE("arrow: paths of columns") {
   const auto names = ParseArrowPath(R"(a\.b.c\\.d)");
   REQUIRE(names.ok());
