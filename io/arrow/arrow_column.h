@@ -40,7 +40,6 @@ struct ArrowLevel {
   uint32_t views_before = 0;
 
   bool is_list() const { return kind == Kind::kList || kind == Kind::kFixedList; }
-  bool has_offsets() const { return kind == Kind::kList || kind == Kind::kTexts; }
   // Of another file, where it may stand at another place.
   bool IsLike(const ArrowLevel& other) const {
     return kind == other.kind && is_wide == other.is_wide && size == other.size;

@@ -22,8 +22,6 @@ absl::Status Unsound(const std::string& what) {
   return absl::DataLossError(absl::StrCat("the metadata of a record batch is not sound: ", what));
 }
 
-uint64_t BitmapBytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
-
 // What `count` values need; absent where that is more than there can be.
 std::optional<uint64_t> BytesOf(uint64_t count, uint64_t each) {
   uint64_t bytes = 0;

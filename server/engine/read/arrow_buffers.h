@@ -7,7 +7,6 @@
 // Cost:     in a map an addition. Else a lock, and for a buffer that is not there a read and its decompression; who comes meanwhile waits.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -31,9 +30,6 @@ class ArrowBuffers {
   // `first_file`: the number of the source's first file in the manifest.
   ArrowBuffers(const ArrowBatches& batches, uint32_t first_file)
       : batches_(batches), first_file_(first_file), maps_(batches.num_files()) {}
-
-  const ArrowBatches& batches() const { return batches_; }
-  uint32_t first_file() const { return first_file_; }
 
  private:
   friend class ArrowView;

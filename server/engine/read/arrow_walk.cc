@@ -16,8 +16,6 @@ using Kind = ArrowLevel::Kind;
 // Of one row: 24 bytes each.
 constexpr size_t kMaxRuns = size_t{1} << 22;
 
-uint64_t BitmapBytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
-
 absl::Status TooLong() {
   return absl::DataLossError(
       absl::StrCat("its values take more than ", kMaxArrowRowBytes, " bytes in one row"));
