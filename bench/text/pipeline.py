@@ -131,9 +131,10 @@ def resume(folder, tokens, turns):
     for with_index in (False, True):
         if with_index:
             subprocess.run([BIN / "penstock", "index", "--tokens", path], check=True, stdout=sys.stderr)
+        asked = {"asked_ms": 20, "asked_cursor_bytes": 1024} if with_index else {}
         for part in (0.25, 0.5, 0.9):
             found = last_line(BIN / "bench_engine_resume", "--spec", path, "--step", int(steps * part), "--runs", turns)
-            print(json.dumps({"case": "resume", "index": with_index, "step": int(steps * part), "asked_ms": 20, "asked_cursor_bytes": 1024,
+            print(json.dumps({"case": "resume", "index": with_index, "step": int(steps * part), **asked,
                               **found, "load": round(os.getloadavg()[0], 1)}), flush=True)  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Tokenising English text beside `tiktoken` and Hugging Face's `tokenizers`: one line of JSON a peer.
 
-All sides have the same documents and a byte-level BPE of 32,768 tokens (tests/text/corpora.py), one thread, and go by turns. `ours` and `theirs` are
+All sides have the same documents and a byte-level BPE of 32,768 tokens (tests/text/corpora.py), one thread, and go by turns. In its turn each
+goes through the documents once without the clock and then three times, of which the quickest counts. `ours` and `theirs` are
 medians in tokens a second of processor time (`tokens_per_cpu_s` of ours), `ratio` and `cpu_ratio` the median of ours / theirs, `min` and `max` its
 extremes. The ids are compared first.
 """
@@ -19,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "text"))
 
 CASES = ("tokenize",)
+ROUNDS = 3
 PYTHON = os.environ.get("PENSTOCK_BENCH_TEXT_PYTHON", str(ROOT / "build/text-venv/bin/python"))
 FOLDER = ROOT / "build" / "text"
 PROGRAM = ROOT / "build/release/bin/tokenize_documents"
@@ -42,14 +44,18 @@ def peer(name, size):
         tokenizer = Tokenizer.from_file(str(corpora.FOLDER / "gpt2.json"))
         encode = lambda text: tokenizer.encode(text).ids  # noqa: E731
     wanted = [encode(text) for text in texts[:20]]
-    before = time.process_time()
     tokens = sum(len(encode(text)) for text in texts)
-    cost = time.process_time() - before
-    print(json.dumps({"tokens": tokens, "cpu_s": cost, "first": wanted}))
+    costs = []
+    for _ in range(ROUNDS):
+        before = time.process_time()
+        for text in texts:
+            encode(text)
+        costs.append(time.process_time() - before)
+    print(json.dumps({"tokens": tokens, "cpu_s": min(costs), "first": wanted}))
 
 
 def ours(path, pattern, documents, ids):
-    done = subprocess.run([PROGRAM, path, pattern, documents, ids, "3", "1"], check=True, capture_output=True, text=True)
+    done = subprocess.run([PROGRAM, path, pattern, documents, ids, str(ROUNDS), "1"], check=True, capture_output=True, text=True)
     line = json.loads(done.stdout)
     return {"tokens": line["tokens"], "cpu_s": min(line["cpu_s"])}
 

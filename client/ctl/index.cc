@@ -67,6 +67,10 @@ int Index(const IndexCommandOptions& command) {
     std::fprintf(stderr, "penstock index: expected files, or --tokens SPEC\n");
     return 2;
   }
+  if (command.workers != 0) {
+    std::fprintf(stderr, "penstock index: --workers: expected it with --tokens, found it alone\n");
+    return 2;
+  }
   const RecordAccess* const access = AccessNamed(command.format);
   if (access == nullptr) {
     std::fprintf(stderr, "penstock index: --format: expected one of %s, found \"%s\"\n",
@@ -106,10 +110,11 @@ int Index(const IndexCommandOptions& command) {
 
 // A line for each file whose tokens have been counted.
 int IndexTokens(const std::string& socket, const IndexCommandOptions& command) {
-  const char* const alone = !command.cache_dir.empty() ? "--cache-dir"
-                            : command.verify           ? "--verify"
-                            : command.skip_damage      ? "--skip-damage"
-                                                       : nullptr;
+  const char* const alone = !command.cache_dir.empty()                      ? "--cache-dir"
+                            : command.verify                                ? "--verify"
+                            : command.skip_damage                           ? "--skip-damage"
+                            : command.format != TfrecordAccess().IndexKey() ? "--format"
+                                                                            : nullptr;
   if (alone != nullptr) {
     std::fprintf(stderr, "penstock index: %s: expected it without --tokens, where SPEC decides\n",
                  alone);

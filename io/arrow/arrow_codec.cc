@@ -17,16 +17,16 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-ArrowMemory Allocate(uint64_t bytes) {
+}  // namespace
+
+ArrowMemory AllocateArrowMemory(uint64_t bytes) {
   ArrowMemory memory{AllocateMemoryBlock(bytes + kPaddingBytes), bytes};
   std::memset(memory.block.get() + bytes, 0, kPaddingBytes);
   return memory;
 }
 
-}  // namespace
-
 absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const uint8_t> packed) {
-  if (packed.empty()) return Allocate(0);
+  if (packed.empty()) return AllocateArrowMemory(0);
   int64_t claimed = 0;
   if (packed.size() < sizeof(claimed)) {
     return absl::DataLossError(
@@ -35,7 +35,7 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
   std::memcpy(&claimed, packed.data(), sizeof(claimed));
   packed.remove_prefix(sizeof(claimed));
   if (claimed == kAsItIs) {
-    ArrowMemory memory = Allocate(packed.size());
+    ArrowMemory memory = AllocateArrowMemory(packed.size());
     if (!packed.empty()) std::memcpy(memory.block.get(), packed.data(), packed.size());
     return memory;
   }
@@ -43,6 +43,8 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
     return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
                                             " bytes; expected at most ", kMaxArrowBufferBytes));
   }
+  // Arrow's Java writer leaves the frame out then.
+  if (claimed == 0 && packed.empty()) return AllocateArrowMemory(0);
   if (codec != ArrowCodec::kZstd)
     return absl::InvalidArgumentError("a buffer is compressed by LZ4_FRAME; expected ZSTD");
   // Most frames say it themselves: no memory is asked for where the two differ.
@@ -55,7 +57,7 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
   }
   static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a zstd decompressor");
-  ArrowMemory memory = Allocate(static_cast<uint64_t>(claimed));
+  ArrowMemory memory = AllocateArrowMemory(static_cast<uint64_t>(claimed));
   const size_t found = ZSTD_decompressDCtx(context.get(), memory.block.get(), memory.bytes,
                                            packed.data(), packed.size());
   if (ZSTD_isError(found)) {

@@ -21,6 +21,9 @@ struct ArrowMemory {
   uint64_t bytes = 0;
 };
 
+// So many bytes, which are not set, with 64 zeros behind them.
+ArrowMemory AllocateArrowMemory(uint64_t bytes);
+
 // The plain bytes, in memory with 64 bytes behind them that may be read. DataLoss for what is no such buffer, without its address; a codec
 // other than kZstd is InvalidArgument.
 absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const uint8_t> packed);

@@ -210,6 +210,7 @@ class Finder {
     column_.dtype = ReadValues(field_->type, &level);
     if (column_.dtype == DType::kInvalid) return NoDType(field_->type);
     column_.type_name = ArrowTypeName(field_->type);
+    column_.unit = field_->type.unit;
     column_.levels.push_back(level);
     return std::move(column_);
   }
@@ -229,6 +230,7 @@ class Finder {
                                                      ", which cannot be read; decode it"));
     }
     column_.type_name = absl::StrCat("dictionary of ", ArrowTypeName(field_->type));
+    column_.unit = field_->type.unit;
     return std::move(column_);
   }
 
@@ -261,8 +263,9 @@ void AddPaths(const ArrowField& field, std::vector<std::string>* here,
 }  // namespace
 
 bool ArrowColumn::IsLike(const ArrowColumn& other) const {
-  return dtype == other.dtype && dictionary.has_value() == other.dictionary.has_value() &&
-         values.IsLike(other.values) && levels.size() == other.levels.size() &&
+  return dtype == other.dtype && unit == other.unit &&
+         dictionary.has_value() == other.dictionary.has_value() && values.IsLike(other.values) &&
+         levels.size() == other.levels.size() &&
          std::equal(levels.begin(), levels.end(), other.levels.begin(),
                     [](const ArrowLevel& a, const ArrowLevel& b) { return a.IsLike(b); });
 }

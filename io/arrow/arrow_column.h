@@ -40,7 +40,6 @@ struct ArrowLevel {
   uint32_t views_before = 0;
 
   bool is_list() const { return kind == Kind::kList || kind == Kind::kFixedList; }
-  bool has_offsets() const { return kind == Kind::kList || kind == Kind::kTexts; }
   // Of another file, where it may stand at another place.
   bool IsLike(const ArrowLevel& other) const {
     return kind == other.kind && is_wide == other.is_wide && size == other.size;
@@ -51,6 +50,7 @@ struct ArrowColumn {
   std::vector<ArrowLevel> levels;  // the last one holds the values
   DType dtype = DType::kInvalid;
   std::string type_name;  // of the values
+  int16_t unit = 0;       // of these (ArrowType)
   // Where the last level holds places: of which dictionary, and the one level of that.
   std::optional<int64_t> dictionary;
   ArrowLevel values;

@@ -85,8 +85,8 @@ absl::Status ArrowFile::ReadBeginning() {
     const absl::Status status = ReadFooter();
     if (status.ok()) return status;
     if (on_damage_ == OnDamage::kFail || !absl::IsDataLoss(status)) return status;
-    footer_.reset();
     messages_end_ = file_->size();
+    has_lost_footer_ = true;
   }
   // The schema is the first message.
   const uint64_t begin = is_file ? kPaddedMagicBytes : 0;
@@ -281,9 +281,16 @@ absl::Status ArrowFile::ForEachBatch(Take take, std::vector<Damage>* damage) {
 absl::Status ArrowFile::TakeBlocks(Take take, std::vector<Damage>* damage) {
   Message message;
   ArrowBatch batch;
+  uint64_t bytes = 0;  // of all messages
   for (const Block& block : *footer_) {
     absl::StatusOr<bool> found = ReadMessage(block.offset, messages_end_, &message);
     absl::Status status = found.status();
+    // Else a small file could have one large message read millions of times.
+    if (status.ok() && *found) bytes += message.end() - block.offset;
+    if (bytes > messages_end_) {
+      return WithAddress(absl::DataLossError("the footer lists messages that overlap"),
+                         block.offset);
+    }
     const uint8_t expected = block.is_dictionary ? kDictionaryMessage : kBatchMessage;
     if (status.ok() && (!*found || message.kind != expected)) {
       status = absl::DataLossError(absl::StrCat("expected a ",
@@ -312,7 +319,12 @@ absl::Status ArrowFile::TakeStream(Take take, std::vector<Damage>* damage) {
   ArrowBatch batch;
   for (uint64_t offset = stream_begin_;; offset = message.end()) {
     absl::StatusOr<bool> found = ReadMessage(offset, messages_end_, &message);
-    if (found.ok() && !*found) return absl::OkStatus();
+    if (found.ok() && !*found) {
+      // Without the end of the stream there may have been more of it.
+      if (has_lost_footer_ && offset == messages_end_)
+        damage->push_back({offset, 0, DamageReason::kCutRecord});
+      return absl::OkStatus();
+    }
     absl::Status status = found.status();
     bool is_batch = false;
     if (status.ok() && message.kind != kBatchMessage && message.kind != kDictionaryMessage) {

@@ -66,7 +66,7 @@ struct ArrowBatch {
 class ArrowFile {
  public:
   // DataLoss with its address for what is neither; InvalidArgument for what cannot be read. With a policy that skips, a file that was cut
-  // before its footer is read as a stream.
+  // before its footer is read as a stream, whose end it should have: without it damage of no bytes is told behind the last message.
   static absl::StatusOr<std::unique_ptr<ArrowFile>> Open(std::shared_ptr<RandomAccessFile> file,
                                                          OnDamage on_damage);
 
@@ -103,6 +103,7 @@ class ArrowFile {
   uint64_t stream_begin_ = 0;                 // behind the schema's message
   uint64_t messages_end_ = 0;                 // where the footer begins, or the end of the file
   std::optional<std::vector<Block>> footer_;  // of a file: dictionaries first
+  bool has_lost_footer_ = false;              // of a file that is read as a stream
 };
 
 }  // namespace penstock

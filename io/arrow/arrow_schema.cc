@@ -1,5 +1,6 @@
 #include "io/arrow/arrow_schema.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr size_t kMaxNameBytes = size_t{1} << 12;
 constexpr int16_t kMillisecond = 1;
+constexpr const char* kUnits[] = {"s", "ms", "us", "ns"};
 
 // The numbers of the fields in their tables.
 enum SchemaField { kEndianness = 0, kFields = 1 };
@@ -53,11 +55,16 @@ absl::StatusOr<ArrowType> ReadType(uint8_t kind, FlatTable table) {
       break;
     case ArrowKind::kTime:
       type.bits = table.Number<int32_t>(1, 32);
+      type.unit = table.Number<int16_t>(0, kMillisecond);
       sound = type.bits == 32 || type.bits == 64;
       break;
     case ArrowKind::kTimestamp:
+      type.bits = 64;
+      type.unit = table.Number<int16_t>(0);
+      break;
     case ArrowKind::kDuration:
       type.bits = 64;
+      type.unit = table.Number<int16_t>(0, kMillisecond);
       break;
     case ArrowKind::kFixedSizeBinary:
     case ArrowKind::kFixedSizeList:
@@ -69,6 +76,10 @@ absl::StatusOr<ArrowType> ReadType(uint8_t kind, FlatTable table) {
       break;
     default:
       break;
+  }
+  if (type.unit < 0 || static_cast<size_t>(type.unit) >= std::size(kUnits)) {
+    return absl::DataLossError(
+        absl::StrCat("a type ", ArrowKindName(type.kind), " of unit ", type.unit));
   }
   if (sound) return type;
   return absl::DataLossError(absl::StrCat(
@@ -183,8 +194,12 @@ std::string ArrowTypeName(const ArrowType& type) {
       return absl::StrCat(type.is_signed ? "int" : "uint", type.bits);
     case ArrowKind::kFloatingPoint:
     case ArrowKind::kDate:
-    case ArrowKind::kTime:
       return absl::StrCat(ArrowKindName(type.kind), type.bits);
+    case ArrowKind::kTime:
+      return absl::StrCat(ArrowKindName(type.kind), type.bits, "[", kUnits[type.unit], "]");
+    case ArrowKind::kTimestamp:
+    case ArrowKind::kDuration:
+      return absl::StrCat(ArrowKindName(type.kind), "[", kUnits[type.unit], "]");
     case ArrowKind::kFixedSizeBinary:
     case ArrowKind::kFixedSizeList:
       return absl::StrCat(ArrowKindName(type.kind), "[", type.size, "]");

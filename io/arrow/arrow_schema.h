@@ -59,6 +59,8 @@ struct ArrowType {
   // Of a number that is stored: bits of an integer, a float, a date, a time.
   int32_t bits = 0;
   bool is_signed = true;
+  // What a time, a timestamp or a duration counts: seconds, or 10^-3, 10^-6, 10^-9 of them.
+  int16_t unit = 0;
   // Bytes of a fixed-size binary, elements of a fixed-size list.
   int32_t size = 0;
   // A union whose children stand side by side, without offsets.
@@ -67,7 +69,7 @@ struct ArrowType {
   friend bool operator==(const ArrowType&, const ArrowType&) = default;
 };
 
-// "int32", "fixed_size_list[3]".
+// "int32", "timestamp[us]", "fixed_size_list[3]".
 std::string ArrowTypeName(const ArrowType& type);
 
 struct ArrowField {

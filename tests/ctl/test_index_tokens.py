@@ -106,11 +106,12 @@ def test_a_world_says_what_each_host_computes(corpus):
 @pytest.mark.parametrize("options, code, message", [
     (["missing.textproto"], 1, "cannot open the spec missing.textproto"),
     (["spec.textproto", "--verify"], 2, "--verify: expected it without --tokens, where SPEC decides"),
+    (["spec.textproto", "--format", "text_line"], 2, "--format: expected it without --tokens, where SPEC decides"),
     (["spec.textproto", "--workers", "300"], 2, "--workers"),
     (["spec.textproto", "none-*.jsonl"], 1, "none-*.jsonl"),
     (["filtered.textproto"], 1, "FAILED_PRECONDITION: there can be no index of tokens: stage pack: values decide the order in front of it (filter)"),
     (["unpacked.textproto"], 1, "expected a `pack`"),
-], ids=["spec", "flag", "workers", "files", "filter", "pack"])  # fmt: skip
+], ids=["spec", "flag", "format", "workers", "files", "filter", "pack"])  # fmt: skip
 def test_mistakes_are_told(corpus, options, code, message):
     spec = (corpus / "spec.textproto").read_text()
     (corpus / "filtered.textproto").write_text(spec.replace("stage { map", "stage { filter { predicate: \"text != ''\" } }\nstage { map"))

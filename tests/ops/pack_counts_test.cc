@@ -317,6 +317,7 @@ TEST_CASE("pack by counts: where there can be no index, the reason is told") {
   const std::pair<const char*, const char*> kCases[] = {
       {"$RANGE | map { out: 't = arange(value % 3)' } | pack { sequence_length: 4 }",
        "its source reads no files of records"},
+      {"$NESTED_ARROW | pack { sequence_length: 4 tokens: 'l' }", "its source counts its elements"},
       {"$LISTS | filter { predicate: 'shape(ints)[0] > 1' } | pack { sequence_length: 4 tokens: "
        "'ints' }",
        "values decide the order in front of it (filter)"},

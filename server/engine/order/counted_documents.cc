@@ -136,8 +136,16 @@ class CountedInput final : public PackInput {
 
   // False where it is one too many.
   bool LeaveOut(const RecordRef& record) {
-    ++skipped_;
     const RecordRef place = loader_.Locate(record);
+    if (!counted_.ignored) {
+      // The index was looked at when the plan was made, and left out nothing.
+      Fail(absl::FailedPreconditionError(absl::StrCat(
+          "its index of tokens leaves out a document now, and no ignore_errors follows: ",
+          RemedyOfCounts(), " (", context_.files.manifest()[place.file].path, ", offset ",
+          place.offset, ")")));
+      return false;
+    }
+    ++skipped_;
     context_.damage.Add(
         {place.file,
          record.epoch,

@@ -8,6 +8,7 @@
 #include "base/cache_folder.h"
 #include "base/file.h"
 #include "base/file_error.h"
+#include "io/record/row_places.h"
 #include "io/record/token_counts.h"
 #include "server/engine/spec/constant_file.h"
 #include "server/engine/spec/descriptor_path.h"
@@ -165,6 +166,9 @@ class Finder {
       const FileEntry& file = manifest[i];
       if (IsAddress(file.path))
         return absl::StrCat("its files lie on other machines, as ", file.path);
+      // References of such rows are the numbers of the source's elements, which its `rows` choose.
+      if (dynamic_cast<const RowPlaces*>(file.indexed.get()) != nullptr)
+        return "its source counts its elements, and has no records in their places";
       if (file.indexed == nullptr || file.is_stream) {
         return absl::StrCat(
             "the records of its files have no index (compressed ones have none), "

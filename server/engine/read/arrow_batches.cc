@@ -22,8 +22,6 @@ absl::Status Unsound(const std::string& what) {
   return absl::DataLossError(absl::StrCat("the metadata of a record batch is not sound: ", what));
 }
 
-uint64_t BitmapBytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
-
 // What `count` values need; absent where that is more than there can be.
 std::optional<uint64_t> BytesOf(uint64_t count, uint64_t each) {
   uint64_t bytes = 0;
@@ -97,10 +95,10 @@ class PlaceReader {
     if (buffer >= batch_.buffers.size())
       return Unsound(absl::StrCat("buffer ", buffer, " is not there"));
     const ArrowExtent& extent = batch_.buffers[buffer];
-    // A compressed one says itself how much it holds.
     bool is_short = !least || extent.bytes < *least;
-    if (batch_.codec != ArrowCodec::kNone)
-      is_short = extent.bytes == 0 ? least != 0 : extent.bytes < kPlainSizeBytes;
+    // A compressed one says itself how much it holds; more than there can be, none does.
+    if (least && batch_.codec != ArrowCodec::kNone)
+      is_short = extent.bytes == 0 ? *least != 0 : extent.bytes < kPlainSizeBytes;
     if (is_short) {
       return Unsound(absl::StrCat("buffer ", buffer, " has ", extent.bytes, " bytes, too few for ",
                                   place->length, " values"));
@@ -197,7 +195,13 @@ class ArrowBatches::FileBuilder {
   absl::Status TakeDictionary(const ArrowBatch& batch) {
     const ArrowColumn* wanted = nullptr;
     for (const ArrowColumn& column : columns_) {
-      if (column.dictionary == batch.dictionary) wanted = &column;
+      if (column.dictionary != batch.dictionary) continue;
+      // What is checked here of a part holds for every column that looks at it.
+      if (wanted != nullptr && !wanted->values.IsLike(column.values)) {
+        return Unsound(absl::StrCat("dictionary ", *batch.dictionary, " is one of ",
+                                    wanted->type_name, " and of ", column.type_name));
+      }
+      wanted = &column;
     }
     if (wanted == nullptr) return absl::OkStatus();
     if (absl::Status status = MakeRoom(1); !status.ok()) return status;

@@ -23,6 +23,8 @@ inline constexpr uint64_t kMaxArrowPlaces = uint64_t{1} << 23;
 enum class ArrowPart : uint8_t { kBitmap = 0, kOffsets = 1, kValues = 2 };
 inline constexpr size_t kArrowParts = 3;
 
+inline uint64_t BitmapBytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
+
 class ArrowBatches {
  public:
   struct Batch {

@@ -1,17 +1,11 @@
 #include "server/engine/read/arrow_buffers.h"
 
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/pending_call.h"
 
 namespace penstock {
-namespace {
-
-constexpr size_t kPaddingBytes = 64;
-
-}  // namespace
 
 const MappedFile* ArrowBuffers::MapOf(uint32_t file, FileTable& files) const {
   Mapping& mapping = maps_[file];
@@ -66,8 +60,7 @@ absl::Status ArrowBuffers::Read(const ArrowBatches::Batch& batch, const ArrowExt
         "a buffer of ", extent.bytes, " bytes, which has to be read into memory; expected at most ",
         kMaxArrowBufferBytes));
   }
-  ArrowMemory raw{AllocateMemoryBlock(extent.bytes + kPaddingBytes), extent.bytes};
-  std::memset(raw.block.get() + extent.bytes, 0, kPaddingBytes);
+  ArrowMemory raw = AllocateArrowMemory(extent.bytes);
   const PendingCall call("reading", (*file)->path(), extent.offset);
   absl::StatusOr<size_t> read =
       (*file)->ReadAt(extent.offset, absl::MakeSpan(raw.block.get(), extent.bytes));
@@ -113,6 +106,7 @@ absl::StatusOr<const uint8_t*> ArrowView::Get(const ArrowBatches::Batch& batch, 
   if (!held->status.ok()) return held->status;
   if (bytes != nullptr) *bytes = held->memory.bytes;
   if (held->memory.bytes < least) return too_few(held->memory.bytes);
+  held_bytes_ += held->memory.bytes;
   held_.push_back(std::move(held));
   return held_.back()->memory.block.get();
 }

@@ -7,7 +7,6 @@
 // Cost:     in a map an addition. Else a lock, and for a buffer that is not there a read and its decompression; who comes meanwhile waits.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -31,9 +30,6 @@ class ArrowBuffers {
   // `first_file`: the number of the source's first file in the manifest.
   ArrowBuffers(const ArrowBatches& batches, uint32_t first_file)
       : batches_(batches), first_file_(first_file), maps_(batches.num_files()) {}
-
-  const ArrowBatches& batches() const { return batches_; }
-  uint32_t first_file() const { return first_file_; }
 
  private:
   friend class ArrowView;
@@ -69,7 +65,7 @@ class ArrowBuffers {
   mutable uint64_t kept_bytes_ = 0;
 };
 
-// Looks at buffers for a block of rows, and keeps them where they are as long as it is.
+// Looks at buffers for a block of rows, and keeps them where they are until LetGo().
 class ArrowView {
  public:
   ArrowView(const ArrowBuffers& buffers, FileTable& files) : buffers_(buffers), files_(files) {}
@@ -91,15 +87,25 @@ class ArrowView {
     return map_;
   }
 
+  // Whether what it keeps is more than rows of one batch need: then LetGo() once nothing of it is looked at any more.
+  bool HoldsMuch() const { return held_bytes_ > kHeldBytes; }
+  void LetGo() {
+    held_.clear();
+    held_bytes_ = 0;
+  }
+
   // Whether all that was looked at in maps was there: of the files of these batches.
   absl::Status CheckMap(uint32_t file) const;
 
  private:
+  static constexpr uint64_t kHeldBytes = uint64_t{64} << 20;
+
   const ArrowBuffers& buffers_;
   FileTable& files_;
   uint32_t map_file_ = 0;
   const uint8_t* map_ = nullptr;
   std::vector<std::shared_ptr<ArrowBuffers::Held>> held_;
+  uint64_t held_bytes_ = 0;
 };
 
 }  // namespace penstock

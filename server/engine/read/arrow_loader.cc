@@ -78,6 +78,7 @@ class FeatureLoad {
           if (!status.ok()) return {std::move(status), static_cast<int>(row)};
         }
       }
+      if (view_.HoldsMuch()) view_.LetGo();
       first = end;
     }
     return {};
@@ -120,6 +121,7 @@ class FeatureLoad {
       absl::Status status = Walk().Take(*rows_[row].batch, rows_[row].in_batch, nullptr,
                                         &places[row], has_dims ? dims + row * axes : nullptr);
       if (!status.ok()) return {std::move(status), static_cast<int>(row)};
+      if (view_.HoldsMuch()) view_.LetGo();
     }
     return {};
   }
@@ -129,7 +131,12 @@ class FeatureLoad {
     const ArrowLevel& level = feature_.column.levels[0];
     const uint32_t width = level.is_wide ? 8 : 4;
     uint64_t total = 0;
+    size_t moved = 0;  // rows that are in the arena already
     for (size_t row = 0; row < rows_.size(); ++row) {
+      if (view_.HoldsMuch()) {
+        for (; moved < row; ++moved) places[moved] = CopyOf(places[moved]);
+        view_.LetGo();
+      }
       const PlacedRow& placed = rows_[row];
       places[row] = {};
       if (!HasNoNulls(*placed.batch)) {
@@ -167,6 +174,12 @@ class FeatureLoad {
       at += places[row].size;
     }
     return {};
+  }
+
+  RowBytes CopyOf(const RowBytes& bytes) {
+    uint8_t* const to = arena_.Allocate(bytes.size);
+    if (bytes.size > 0) std::memcpy(to, bytes.data, bytes.size);
+    return {to, bytes.size};
   }
 
   ArrowWalk& Walk() {
@@ -215,6 +228,7 @@ class Loader final : public ColumnLoader {
     for (size_t i = 0; i < source_.features.size(); ++i) {
       RowStatus found =
           FeatureLoad(source_.features[i], i, *source_.batches, view, all, arena).Load(&out[i]);
+      view.LetGo();  // what was made of it is in the arena
       if (found.ok()) CountRead(out[i], rows.rows, files);
       // The lowest row counts, whichever feature it is of.
       if (found.ok() || (!status.ok() && status.row <= found.row)) continue;

@@ -16,8 +16,6 @@ using Kind = ArrowLevel::Kind;
 // Of one row: 24 bytes each.
 constexpr size_t kMaxRuns = size_t{1} << 22;
 
-uint64_t BitmapBytes(uint64_t bits) { return bits / 8 + (bits % 8 != 0); }
-
 absl::Status TooLong() {
   return absl::DataLossError(
       absl::StrCat("its values take more than ", kMaxArrowRowBytes, " bytes in one row"));
@@ -34,7 +32,10 @@ absl::Status ArrowWalk::Null() const {
 
 uint64_t ArrowWalk::NumValues() const {
   uint64_t values = 0;
-  for (const Run& run : runs_) values += run.count;
+  // Lists that overlap may have more elements together than a number holds.
+  for (const Run& run : runs_) {
+    if (__builtin_add_overflow(values, run.count, &values)) return UINT64_MAX;
+  }
   return values;
 }
 
@@ -91,8 +92,13 @@ absl::Status ArrowWalk::EnterList(size_t axis, uint64_t begin, uint64_t length) 
     return absl::DataLossError(absl::StrCat("a list of ", length, " elements, expected ", wanted));
   }
   if (wanted == kUnknownSize && axis == 0) outer_size_ = static_cast<int64_t>(length);
-  if (wanted == kUnknownSize && axis > 0)
-    splits_[axis - 1].push_back(splits_[axis - 1].back() + static_cast<int64_t>(length));
+  if (wanted == kUnknownSize && axis > 0) {
+    std::vector<int64_t>& splits = splits_[axis - 1];
+    // Lists of no elements take no bytes in the file: there may be any number of them.
+    if (splits.size() >= kMaxArrowRowBytes / sizeof(int64_t)) return TooLong();
+    if (length > kMaxArrowRowBytes) return TooLong();
+    splits.push_back(splits.back() + static_cast<int64_t>(length));
+  }
   Add(&next_, {begin, length, false});
   return absl::OkStatus();
 }

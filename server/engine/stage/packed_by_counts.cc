@@ -221,14 +221,7 @@ RowStatus PackedByCounts::LoadBy(RowEvaluator& evaluator, const WorkNode& elemen
     return computed;
   }
   Arena& arena = evaluator.arena();
-  const std::vector<Column> in = documents.Columns(arena);
-  writer_.AllocateRows(rows, out, arena);
-  size_t first = 0;
-  for (uint32_t row = 0; row < rows.rows; ++row) {
-    const PackedRow packed(rows[row]);
-    writer_.WriteRow(packed, in, first, row, out);
-    first += packed.num_pieces();
-  }
+  writer_.WriteRows(rows, documents.Columns(arena), out, arena);
   return {};
 }
 

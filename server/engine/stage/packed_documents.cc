@@ -108,13 +108,7 @@ class PackedLoader final : public ColumnLoader, public CountableLoader {
     RowStatus loaded = cells_.Load({documents, static_cast<uint32_t>(pieces), 1}, files,
                                    absl::MakeSpan(in), arena);
     if (!loaded.ok()) return loaded;
-    writer_.AllocateRows(rows, out, arena);
-    size_t first = 0;
-    for (uint32_t row = 0; row < rows.rows; ++row) {
-      const PackedRow packed(rows[row]);
-      writer_.WriteRow(packed, in, first, row, out);
-      first += packed.num_pieces();
-    }
+    writer_.WriteRows(rows, in, out, arena);
     return {};
   }
 

@@ -20,7 +20,6 @@ void FillValue(uint8_t* to, size_t count, const uint8_t* value, size_t value_byt
 
 }  // namespace
 
-// The int32 or int64 () of a row.
 int64_t AnswerBegin(const Feature& feature, const Column& column, size_t row) {
   int64_t value = 0;
   if (feature.type.dtype == DType::kInt64) {
@@ -48,6 +47,17 @@ void PackedRowWriter::WriteId(int64_t id, uint8_t* to) const {
     std::memcpy(to, &id, sizeof(id));
   } else {
     std::memcpy(to, &narrow, sizeof(narrow));
+  }
+}
+
+void PackedRowWriter::WriteRows(RowReferences rows, absl::Span<const Column> in,
+                                absl::Span<Column> out, Arena& arena) const {
+  AllocateRows(rows, out, arena);
+  size_t first = 0;
+  for (uint32_t row = 0; row < rows.rows; ++row) {
+    const PackedRow packed(rows[row]);
+    WriteRow(packed, in, first, row, out);
+    first += packed.num_pieces();
   }
 }
 

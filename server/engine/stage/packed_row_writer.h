@@ -22,14 +22,15 @@ class PackedRowWriter {
 
   const Signature& output() const { return output_; }
 
-  // Makes places for the features of these rows, where they have none yet.
-  void AllocateRows(RowReferences rows, absl::Span<Column> out, Arena& arena) const;
-  // Writes row number `row`, `packed`. `in`: the tokens, and what the mask is by, of documents; those of its pieces are there from number
-  // `first` on.
-  void WriteRow(const PackedRow& packed, absl::Span<const Column> in, size_t first, uint32_t row,
-                absl::Span<Column> out) const;
+  // Writes these rows, into places that it makes where they have none yet. `in`: the tokens, and what the mask is by, of the documents of all of
+  // their pieces, one after another.
+  void WriteRows(RowReferences rows, absl::Span<const Column> in, absl::Span<Column> out,
+                 Arena& arena) const;
 
  private:
+  void AllocateRows(RowReferences rows, absl::Span<Column> out, Arena& arena) const;
+  void WriteRow(const PackedRow& packed, absl::Span<const Column> in, size_t first, uint32_t row,
+                absl::Span<Column> out) const;
   void WriteId(int64_t id, uint8_t* to) const;
   size_t mask_bytes() const;
   size_t StoredOf(const Column& column, size_t document, const PackedRow::Piece& piece,

@@ -1,9 +1,12 @@
 #include "server/engine/read/arrow_loader.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "tests/support/arrow_source.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
@@ -65,6 +68,32 @@ TEST_CASE("arrow: any byte another one gives rows of their types, or an error wi
         }
       }
     }
+  }
+}
+
+TEST_CASE("arrow: a column of more values than there can be bytes is refused, also compressed") {
+  constexpr uint64_t kForged = INT64_MAX;
+  for (const std::string name : {"lists", "lists_zstd"}) {
+    const std::string bytes = Bytes(name);
+    int refused = 0;
+    for (size_t at = 0; at + sizeof(kForged) <= bytes.size(); at += sizeof(kForged)) {
+      // Some of these are the lengths of columns within lists.
+      uint64_t length = 0;
+      std::memcpy(&length, bytes.data() + at, sizeof(length));
+      if (length != 5) continue;
+      std::string changed = bytes;
+      std::memcpy(changed.data() + at, &kForged, sizeof(kForged));
+      INFO(name << ", byte " << at);
+      auto source = ArrowInMemory::Open(InMemory(changed), OnDamage::kFail);
+      if (!source.ok()) {
+        refused += absl::StrContains(source.status().message(), absl::StrCat(kForged, " values"));
+        continue;
+      }
+      for (uint64_t row = 0; row < (*source)->batches->num_rows(); ++row)
+        (void)(*source)->Load(row, 1);
+    }
+    INFO(name);
+    CHECK(refused > 0);
   }
 }
 

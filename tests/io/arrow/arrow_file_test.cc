@@ -124,6 +124,28 @@ TEST_CASE("arrow: a cut file gives its whole batches where damage is skipped") {
              Catch::Contains("no sound footer") && Catch::Contains("skip_record"));
 }
 
+TEST_CASE("arrow: a file that was cut between two messages is damaged, too") {
+  const std::string bytes = ReadGolden("arrow/numbers.arrow");
+  auto file = ArrowFile::Open(InMemory(bytes), OnDamage::kFail);
+  REQUIRE(file.ok());
+  std::vector<uint64_t> offsets;
+  std::vector<Damage> damage;
+  const absl::Status status = (*file)->ForEachBatch(
+      [&](const ArrowBatch& batch) {
+        offsets.push_back(batch.offset);
+        return absl::OkStatus();
+      },
+      &damage);
+  REQUIRE(status.ok());
+  REQUIRE(offsets.size() == 4);
+  const Found cut = Read(bytes.substr(0, offsets[2]), OnDamage::kSkipRecord);
+  INFO(cut.status.ToString());
+  CHECK(cut.status.ok());
+  CHECK(cut.batches == 2);
+  REQUIRE(cut.damage.size() == 1);
+  CHECK((cut.damage[0] == Damage{offsets[2], 0, DamageReason::kCutRecord}));
+}
+
 TEST_CASE(
     "arrow: any byte another one is read, refused, or left out, and never read outside of the "
     "file") {
@@ -165,6 +187,22 @@ TEST_CASE("arrow: what is no Arrow file says what it is") {
     INFO(found.status.ToString());
     CHECK(absl::IsDataLoss(found.status));
     CHECK_THAT(std::string(found.status.message()), Catch::Contains(one.message));
+  }
+}
+
+TEST_CASE("arrow: columns of times are alike if they have the same unit") {
+  const auto file = ArrowFile::Open(InMemory(ReadGolden("arrow/numbers.arrow")), OnDamage::kFail);
+  REQUIRE(file.ok());
+  for (const std::string name : {"time32[s]", "time64[us]", "timestamp[us]", "duration[ms]"}) {
+    INFO(name);
+    const auto column =
+        FindArrowColumn((*file)->schema(), {name.substr(0, name.find('['))}, /*to_values=*/true);
+    REQUIRE(column.ok());
+    CHECK(column->type_name == name);
+    ArrowColumn other = *column;
+    CHECK(column->IsLike(other));
+    ++other.unit;
+    CHECK_FALSE(column->IsLike(other));
   }
 }
 

@@ -4,6 +4,7 @@ What a datasets.Dataset is of stands in its table: blocks that are maps of files
 table of one column. Anything else than what is known here is no error: the dataset is then indexed by worker processes, as any other object.
 """
 
+import contextlib
 import os
 import warnings
 
@@ -185,6 +186,8 @@ def _kept_mapping(dataset, numbers):
             out.write_batch(batch)
         os.replace(temporary, path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(temporary)
         raise NotInPlace(f"its {len(numbers)} row numbers cannot be kept beside its files ({error}); flatten_indices() writes the rows themselves") from None
     return path
 

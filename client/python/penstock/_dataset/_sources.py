@@ -149,7 +149,8 @@ class Sources:
 
         In place: the dataset's files are mapped, as load_dataset, load_from_disk and save_to_disk keep them; select, shuffle, shard, train_test_split, sort,
         remove_columns, rename_column and concatenate_datasets are followed by the row numbers and columns that they leave behind. A dataset in memory, one with a
-        transform (set_transform), and columns that were added or cast in memory go by from_python, which hands out elements as the dataset itself does.
+        transform (set_transform), and columns that were added or cast in memory go by from_python, which hands out elements as the dataset itself does. Row numbers
+        that are in memory, more than 100,000 of them, are written into a file beside the dataset's own (penstock-rows-FINGERPRINT.arrow), which stays.
 
         Elements are dicts of the dataset's columns, or of those of its format. Text and bytes are penstock.string; ClassLabel and Value are numbers of their dtype;
         dates and times are the numbers that are stored. A list has an axis of any size, or of the declared length; Array2D to Array5D have their shapes. Fields of
