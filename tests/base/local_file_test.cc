@@ -156,14 +156,17 @@ TEST_CASE(
   auto rooted = MakeRootedFileSystem({scratch.path()});
   REQUIRE(rooted.ok());
   for (FileSystem* files : {&LocalFileSystem(), rooted->get()}) {
-    for (const std::string path :
-         {"s3://bucket/a", "gs://bucket/*.tfrecord", "https://host/a?b=c"}) {
+    // What stands behind a question mark may be a secret.
+    for (const auto& [path, shown] :
+         {std::pair<std::string, std::string>("s3://bucket/a", "s3://bucket/a"),
+          {"gs://bucket/*.tfrecord", "gs://bucket/*.tfrecord"},
+          {"https://host/a?b=c", "https://host/a"}}) {
       CAPTURE(path);
       for (const absl::Status& status : {files->List(path).status(), files->Open(path).status()}) {
         CHECK(status.code() == absl::StatusCode::kInvalidArgument);
         CHECK_THAT(std::string(status.message()),
                    Catch::StartsWith("expected a path of this machine, found an address: ") &&
-                       Catch::Contains("mount") && Catch::EndsWith("(" + path + ")"));
+                       Catch::Contains("mount") && Catch::EndsWith("(" + shown + ")"));
       }
     }
     CHECK_THAT(std::string(files->Open("file:///a").status().message()),

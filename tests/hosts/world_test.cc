@@ -170,7 +170,7 @@ TEST_CASE("the rows of any number of hosts are the batches of one, and their cur
     }
   }
   CHECK(divided > 300);
-  CHECK(whole_batches > 60);
+  CHECK(whole_batches > 50);
 }
 
 TEST_CASE(
@@ -189,7 +189,7 @@ TEST_CASE(
     REQUIRE(result.batches.size() == 2);
     for (size_t step : {0, 1}) {
       const auto rows = static_cast<int64_t>(World{5, host}.RowsOf(step == 0 ? 8 : 7).count);
-      CHECK(Numbers(result.batches[step].parts[0].back())[0] == rows);
+      CHECK(Numbers(result.batches[step].parts[0][1])[0] == rows);
       CHECK(Numbers(result.batches[step].parts[1][0])[0] == (step == 0 ? 28 : 77));
       CHECK(Numbers(result.batches[step].parts[2][0]) ==
             std::vector<int64_t>{step == 0 ? 28 : 77, step == 0 ? 196 : 539});

@@ -63,7 +63,9 @@ constexpr const char* kPipelines[] = {
     "$LISTS | pack { sequence_length: 7 tokens: 'ints' end_id: -1 segment_ids: true positions: "
     "true "
     "window: 20 } | batch { batch_size: 4 } | repeat { count: 2 }",
-    "$LISTS | shuffle { global: true seed: 3 } | pack { sequence_length: 16 tokens: 'ints' method: "
+    "tfrecord { files: 'FOLDER/lists-*.tfrecord' } | shuffle { global: true seed: 3 } | "
+    "parse_example { feature { key: 'ints' int64 { variable_length: true } } } | pack { "
+    "sequence_length: 16 tokens: 'ints' method: "
     "'best_fit' window: 40 } | batch { batch_size: 8 } | repeat { count: 3 }",
     "$LISTS | shuffle { buffer_size: 30 seed: 1 } | pack { sequence_length: 9 tokens: 'ints' "
     "method: 'first_fit_decreasing' window: 70 max_documents: 5 cu_seqlens: true loss_mask: true } "
@@ -141,7 +143,9 @@ TEST_CASE("pack by counts: the same sequences with and without, from any cursor 
 TEST_CASE("pack by counts: resuming is a matter of seeking") {
   ContractFiles files;
   const std::string spec = files.Spec(
-      "$LISTS | shuffle { global: true seed: 3 } | pack { sequence_length: 16 tokens: 'ints' } | "
+      "tfrecord { files: 'FOLDER/lists-*.tfrecord' } | shuffle { global: true seed: 3 } | "
+      "parse_example { feature { key: 'ints' int64 { variable_length: true } } } | pack { "
+      "sequence_length: 16 tokens: 'ints' } | "
       "batch { batch_size: 2 }");
   CHECK(absl::StartsWith(MustPlan(spec)->DescribeCursor(), "replay data"));
   REQUIRE(Index(spec).ok());
@@ -175,14 +179,14 @@ TEST_CASE("pack by counts: the rows of any number of hosts, of which each comput
 TEST_CASE("pack by counts: a host computes the documents of its own sequences, else all") {
   ContractFiles files;
   const std::string spec = files.Spec(
-      "tfrecord { files: 'FOLDER/big.tfrecord' } | $PARSE | map { name: 'make' out: 't = "
+      "tfrecord { files: 'FOLDER/big.tfrecord' } | $PARSE | map { out: 't = "
       "int32(arange(n % 5)) + int32(n)' } | pack { sequence_length: 4 split_documents: false } | "
       "batch { batch_size: 16 }");
   const World last{8, 7};
   const auto made = [](const RunResult& run) {
     REQUIRE(run.finished);
     for (const auto& stage : run.stats.stages) {
-      if (stage.name == "make") return stage.elements;
+      if (stage.name == "map") return stage.elements;
     }
     return uint64_t{0};
   };
@@ -321,14 +325,15 @@ TEST_CASE("pack by counts: where there can be no index, the reason is told") {
       {"$LISTS | filter { predicate: 'shape(ints)[0] > 1' } | pack { sequence_length: 4 tokens: "
        "'ints' }",
        "values decide the order in front of it (filter)"},
-      {"$LISTS | map { out: 't = ints[:random_uniform_int([], 0, 3, seed=1)]' } | pack { "
+      {"$LISTS | map { out: 't = ints + random_uniform([], 0, 3, \"int64\", seed=1)' } | pack { "
        "sequence_length: 4 }",
        "stage map draws by chance"},
       {"$GZIP | $PARSE | map { out: 't = arange(n % 3)' } | pack { sequence_length: 4 }",
        "have no index (compressed ones have none)"},
       {"$CUT_SHORT | $PARSE | map { out: 't = arange(n % 3)' } | pack { sequence_length: 4 }",
        "its source leaves out the rest of a damaged file"},
-      {"zip { (| $LISTS |) (| $RANGE |) } | map { out: 't = x0.ints' } | pack { sequence_length: 4 "
+      {"zip { (| $LISTS |) (| $RANGE |) } | map { out: 't = feature(\"0/ints\")' } | pack { "
+       "sequence_length: 4 "
        "}",
        "its elements come from several sources"},
   };

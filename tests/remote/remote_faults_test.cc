@@ -183,7 +183,8 @@ TEST_CASE("fault 29: a bucket in another region is asked there, also for ranges"
   RemoteFileSystem files(LocalFileSystem(), Options(server.url(), true), NoEnvironment());
   const absl::Status refused = files.Open("s3://bucket/a").status();
   INFO(refused);
-  CHECK(absl::StrContains(refused.message(), "HTTP 400, Other"));
+  // The answer to a question for the head alone has no text.
+  CHECK(absl::StrContains(refused.message(), "another region: HTTP 400"));
 }
 
 TEST_CASE("fault 29: with a proxy the daemon asks that, and names the object there") {

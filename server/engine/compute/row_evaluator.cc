@@ -27,7 +27,7 @@ RowStatus RowEvaluator::Evaluate(const WorkNode& node, RowReferences rows, absl:
   switch (node.kind) {
     case WorkNode::Kind::kLoad: {
       failed_stage_ = node.stages.back();
-      failed_loading_ = true;
+      failed_loading_ = !node.loader->fails_by_values();
       StageClock::Scope scope(*clock_, failed_stage_);
       // Of sources there are more, and none of them is such a one.
       const auto* const evaluating =

@@ -207,6 +207,7 @@ class Loader final : public ColumnLoader {
 
   const Signature& output() const override { return output_; }
   bool is_dict() const override { return true; }
+  bool fails_by_values() const override { return true; }
 
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override {

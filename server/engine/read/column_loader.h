@@ -45,6 +45,10 @@ class ColumnLoader {
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;
 
+  // Whether a DataLoss of Load() is of a row's values, which an ignore_errors behind it leaves out. Else it is of the bytes, which are there for
+  // no row: the damage policy decides.
+  virtual bool fails_by_values() const { return false; }
+
   // The path of the element that a reference stands for (base/row_identity.h).
   virtual uint64_t Path(const RecordRef& reference) const {
     const RecordRef place = Locate(reference);

@@ -215,7 +215,11 @@ void TakeRow(uint32_t row, uint32_t rows, Arena& arena, Signature* features, Col
   *columns = std::move(out);
   for (size_t i = 0; i < columns->size(); ++i) {
     Column& column = (*columns)[i];
-    column.rows += row;
+    if (column.rows != nullptr) {
+      column.rows += row;
+    } else {
+      column.data += row * column.row_bytes;
+    }
     if (column.dims != nullptr) column.dims += row * (*features)[i].type.shape.size();
   }
 }
