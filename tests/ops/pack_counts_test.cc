@@ -325,7 +325,8 @@ TEST_CASE("pack by counts: where there can be no index, the reason is told") {
       {"$LISTS | filter { predicate: 'shape(ints)[0] > 1' } | pack { sequence_length: 4 tokens: "
        "'ints' }",
        "values decide the order in front of it (filter)"},
-      {"$LISTS | map { out: 't = ints + random_uniform([], 0, 3, \"int64\", seed=1)' } | pack { "
+      {"$LISTS | map { out: 't = ints + random_uniform(minval=0, maxval=3, dtype=\"int64\", "
+       "seed=1)' } | pack { "
        "sequence_length: 4 }",
        "stage map draws by chance"},
       {"$GZIP | $PARSE | map { out: 't = arange(n % 3)' } | pack { sequence_length: 4 }",

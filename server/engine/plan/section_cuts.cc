@@ -78,6 +78,13 @@ bool RowsMayDiffer(const Dataset& dataset) {
   return true;
 }
 
+// Whether what is loaded may be wrong by its values.
+bool LoadsValues(const WorkNode& node) {
+  if (node.kind == WorkNode::Kind::kLoad) return node.loader->fails_by_values();
+  return std::any_of(node.inputs.begin(), node.inputs.end(),
+                     [](const std::unique_ptr<WorkNode>& input) { return LoadsValues(*input); });
+}
+
 }  // namespace
 
 void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
@@ -151,7 +158,7 @@ absl::Status SectionCuts::LeaveOutBatches() {
 
 bool SectionCuts::can_fail() const {
   // A row may be larger than what it is padded to.
-  return dataset_.is_computed() || dataset_.PadsRows();
+  return dataset_.is_computed() || dataset_.PadsRows() || LoadsValues(*dataset_.now().work);
 }
 
 absl::Status SectionCuts::EndBatches() {

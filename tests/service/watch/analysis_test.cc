@@ -249,7 +249,7 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   remote->set_cached_bytes(500);
   remote->set_waiting(3);
   remote->set_under_way(9);
-  remote->set_first_byte_ms(50);
+  remote->set_first_byte_ms(62.5);
   v1::PythonWorkers* python = other.mutable_stages(0)->mutable_python_workers();
   python->set_workers(3);
   python->set_busy_ns(4'500'000'000);
@@ -283,7 +283,7 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_pipeline_fetch_cached_bytes_total{pipeline=\"q\"} 500"));
   CHECK(has("penstock_pipeline_fetch_waiting{pipeline=\"q\"} 3"));
   CHECK(has("penstock_fetch_under_way 9"));
-  CHECK(has("penstock_fetch_first_byte_seconds 0.05"));
+  CHECK(has("penstock_fetch_first_byte_seconds 0.0625"));
   CHECK(!has("penstock_pipeline_fetch_requests_total{pipeline=\"p\"} 0"));
   CHECK(has("penstock_pipeline_work_bytes{pipeline=\"q\"} 1000"));
   CHECK(has("penstock_pipeline_work_limit_bytes{pipeline=\"q\"} 4000"));
