@@ -510,7 +510,6 @@ def test_a_spec_that_is_no_python_stage_is_refused(tmp_path):
         ('keep: "value"', 'keep: "other"', 'keep "other": the element has'),
         ('keep: "value"', 'keep: "value" keep: "value"', 'keep "value" twice'),
         ('keep: "value"', 'keep: "value" input: "x"', 'input "x": the element has'),
-        ('keep: "value"', 'keep: "value" structure: "{\\"holds\\":null}"', "structure beside keep"),
         ('returns: "null"', 'returns: "[null,null]"', "expected a structure of 1 tensors"),
         ('output { name: "holds"', 'output { name: "value"', "keep has a feature of that name"),
         ('keep: "value"', 'keep: "value" yields: true', "expected -1 as the first size"),

@@ -1,7 +1,6 @@
 """Python functions in worker processes, end to end: the same bytes whatever the workers, their deaths and the place of a resume; and what is refused. Fault 64."""
 
 import hashlib
-import json
 import os
 import pathlib
 import random
@@ -426,7 +425,7 @@ def test_a_worker_that_forges_everything_harms_no_daemon(seed, tmp_path, monkeyp
     script = tmp_path / "forger.py"
     script.write_text(FORGER.replace("SEED", str(seed)))
     header = _python._header
-    monkeypatch.setattr(_python, "_header", lambda *given: json.dumps({**json.loads(header(*given)), "script": str(script)}).encode())
+    monkeypatch.setattr(_python, "_header", lambda *given: {**header(*given), "script": str(script)})
     output = (penstock.TensorSpec((None,), penstock.string), penstock.TensorSpec((None, 3), np.float32), penstock.TensorSpec((), np.bool_))
     dataset = range_of(64).map(twice, python=True, output=output, workers=2).batch(8, drop_remainder=True)
     daemon = _daemon.private_socket() and _daemon.private_process()

@@ -15,7 +15,7 @@ from penstock._running import _offering
 _TIMEOUT_S = 60
 _CONFIGURATION = {
     "inputs": [{"name": "value", "dtype": "int64", "shape": []}], "input_structure": "null", "outputs": [{"name": "value", "dtype": "int64", "shape": []}],
-    "output_structure": "null", "key": [1, 2], "seeds": False, "name": "square", "describes": False, "threads": 1, "sets_threads": False, "yields": False,
+    "output_structure": "null", "key": 1, "seeds": False, "name": "square", "describes": False, "threads": 1, "sets_threads": False, "yields": False,
     "lists": False, "casts": False, "tensors": False,
 }
 

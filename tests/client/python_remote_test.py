@@ -121,7 +121,7 @@ CASES = {
     "files of a list": ("long", lambda path: penstock.Dataset.list_files(path).map(penstock.io.read_file)),
     "json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path, TEXT).map(lambda x: x["text"])),
     "a tar": ("members.tar", lambda path: penstock.TarDataset(path, ["bin"]).map(lambda x: x["bin"])),
-    "globally shuffled json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path, TEXT).global_shuffle(seed=5).map(lambda x: x["text"])),
+    "globally shuffled json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path).global_shuffle(seed=5).decode_json(TEXT).map(lambda x: x["text"])),
     "a globally shuffled tar": ("members.tar", lambda path: penstock.TarDataset(path, ["bin"]).global_shuffle(seed=5).map(lambda x: x["bin"])),
     "globally shuffled lines": ("lines.txt", lambda path: penstock.TextLineDataset(path).global_shuffle(seed=5).take(500)),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),

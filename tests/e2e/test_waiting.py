@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from programs import Daemon, Penstock, eventually
-from test_access import Stranger, place  # noqa: F401 (a fixture)
+from strangers import Stranger, place  # noqa: F401 (a fixture)
 
 penstock = pytest.importorskip("penstock")
 

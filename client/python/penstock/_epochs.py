@@ -368,7 +368,8 @@ class EpochLoader:
         rebuilt, iterator._rebuilt = iterator._rebuilt, None
         with iterator:
             for element in _until_closed(iterator, self._take_world):
-                self._meet(iterator.cursor)
+                if self._world is not None and not self._has_met:
+                    self._meet(iterator.state_dict()["cursor"])
                 self._valid = iterator._valid_of_last()
                 element = self._convert(element)
                 yield element if rebuilt is None else rebuilt(element)

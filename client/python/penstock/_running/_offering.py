@@ -8,7 +8,6 @@ Such a daemon has no right to start a process of this user or to end one. Rows d
 common. What is unpickled is this process' own function, which the daemon has not got.
 """
 
-import json
 import os
 import threading
 import time
@@ -179,6 +178,7 @@ class _Keeper(threading.Thread):
 
     def _take(self, selector):
         """A request. False where the daemon has gone."""
+        import json
         import selectors
         import socket as sockets
 
