@@ -11,6 +11,8 @@ namespace {
 
 // Who reads on after as much as this still reads from front to back: by headers, over records.
 constexpr uint64_t kStepBytes = 1 << 20;
+// At most so much is looked at of an end.
+constexpr uint64_t kLookBytes = 4096;
 
 // How long nobody looks whether what is waited for is wanted still.
 constexpr std::chrono::milliseconds kLookTime(50);
@@ -107,7 +109,9 @@ absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> o
     }
     const auto bell = std::make_shared<Bell>();
     const uint64_t last = read_to_.load(std::memory_order_relaxed);
-    const bool goes_on = offset >= last && offset - last <= kStepBytes;
+    // A look at the ends, as for an index, does not say that the file is gone through.
+    const bool is_end = out.size() <= kLookBytes && (offset == 0 || offset + out.size() == size());
+    const bool goes_on = !is_end && offset >= last && offset - last <= kStepBytes;
     const Waiting waiting(counters_);
     bytes_->Want(offset, out.size(), /*alone=*/!goes_on, counters_, [bell](const absl::Status&) {
       std::lock_guard<std::mutex> lock(bell->mutex);

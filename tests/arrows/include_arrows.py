@@ -84,7 +84,7 @@ ALLOWED = {
         "server/engine/order", "server/engine/plan",
     },
     "server/engine/run": {
-        "base", "server/engine/tasks", "server/engine/read",
+        "base", "io/record", "server/engine/tasks", "server/engine/read",
         "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/share", "server/engine/compute", "server/engine/section",
         "server/engine/plan", "server/engine/stage", "server/engine/keep",

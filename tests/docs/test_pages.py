@@ -15,6 +15,7 @@ PAGES = sorted(str(path.relative_to(ROOT)) for folder in ("tutorials", "howto") 
 # Commands that no test here runs: they build the project, or run all tests. `./dev test docs` runs the demo.
 COMMANDS = {
     "README.md": ["./dev demo", "./dev test"],
+    "docs/howto/pack-documents.md": ["penstock index --tokens SPEC"],
     "docs/howto/cpp.md": ["cmake --install build/release --prefix PREFIX",
                           "g++ -std=c++20 train.cc -IPREFIX/include -LPREFIX/lib -lpenstock -Wl,-rpath,PREFIX/lib"],
 }  # fmt: skip

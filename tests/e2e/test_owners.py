@@ -35,14 +35,14 @@ def test_the_owner_is_listed_shown_and_told(remote, counter):
     assert rows(remote)["mine"]["WORKERS"] == "2"
     assert f"# owner: {me()}\n" in remote("get", "mine").out
     listed = json.loads(remote("list", "--json").out)
-    assert (listed["ownerUid"], listed["workers"]) == (os.geteuid(), 2)
+    assert (listed["owner_uid"], listed["workers"]) == (os.geteuid(), 2)
     assert remote("update", "mine", "--workers", "3").code == 0
     assert rows(remote)["mine"]["WORKERS"] == "3"
     assert re.search(rf"  mine  created  \d+ stages, by {re.escape(me())}$", remote("events").out, re.M)
     assert remote("delete", "mine").code == 0
     told = {event["kind"]: event for event in events(remote)}
     for kind in ("CREATED", "UPDATED", "DELETED"):
-        assert told[f"EVENT_KIND_{kind}"]["uid"] == told[f"EVENT_KIND_{kind}"]["ownerUid"] == os.geteuid()
+        assert told[f"EVENT_KIND_{kind}"]["uid"] == told[f"EVENT_KIND_{kind}"]["owner_uid"] == os.geteuid()
 
 
 @as_root
@@ -54,7 +54,7 @@ def test_who_asked_may_be_another_one_than_the_owner(serve, place, counter):
     assert owner("pause", "theirs").code == 0
     assert re.search(rf"  theirs  paused  .*, by {re.escape(me())}, owned by {STRANGER}$", owner("events").out, re.M)
     assert owner("delete", "theirs").code == 0
-    assert events(stranger)[-1]["ownerUid"] == STRANGER and events(stranger)[-1]["uid"] == os.geteuid()
+    assert events(stranger)[-1]["owner_uid"] == STRANGER and events(stranger)[-1]["uid"] == os.geteuid()
     daemon.stop()
     log = daemon.process.stderr.read()
     assert f"pipeline theirs created by user {STRANGER}" in log

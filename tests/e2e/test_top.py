@@ -25,6 +25,7 @@ class Terminal:
             os.setsid()
             os.close(os.open(os.ttyname(0), os.O_RDWR))  # becomes its controlling terminal
 
+        termios.tcsetwinsize(end, (60, 120))
         self.process = subprocess.Popen(words, cwd=folder, env=environment, stdin=end, stdout=end, stderr=end, preexec_fn=lead)
         os.set_blocking(self.master, False)
 
