@@ -78,7 +78,7 @@ def test_keys_choose_hold_and_end(top):
     screen.press(b"\x1b[A")
     screen.waits_for(r"\x1b\[7mfirst")
     screen.press(b"\r")
-    screen.waits_for(r"\x1b\[H\x1b\[1mfirst(?:(?!second).)*every 0\.1 s")
+    screen.waits_for(r"(?s)\x1b\[H\x1b\[1mfirst(?:(?!second).)*every 0\.1 s")
     screen.press(b" ")
     screen.waits_for("held")
     screen.press(b" +")

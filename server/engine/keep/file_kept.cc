@@ -329,7 +329,6 @@ class FileKept final : public KeptElements {
   const int stage_;
   const Unwritten unwritten_;
 
-
   KeptParts parts_;
 
   std::unique_ptr<KeptLook> looking_;

@@ -142,9 +142,9 @@ class Sessions {
   bool stopping_ = false;
   EventLoop::Id tick_ = 0;
   EventLoop::Id look_ = 0;
-  std::function<absl::Duration()> idle_;  // of RestAfter()
+  std::function<absl::Duration()> idle_;        // of RestAfter()
   std::function<absl::Duration()> guest_wait_;  // of WaitForGuests(); null: the ring's default
-  std::function<void()> no_place_;        // of OnNoPlace()
+  std::function<void()> no_place_;              // of OnNoPlace()
   uint64_t ticks_ = 0;
   std::unique_ptr<ConsumerNotes> notes_;  // null: nothing is kept
   // Streams and pipelines that end: a worker that hangs holds up nobody who comes.

@@ -34,7 +34,8 @@ class Keeping:
 
         Args:
           filename: a folder, made if it is missing. The first pass through all elements writes a file there, which any
-            dataset of the same stages and files takes its elements from: give shuffles and random functions before it a seed.
+            dataset of the same stages and files takes its elements from. Give shuffles, random and Python functions before
+            it a seed.
           max_bytes: elements beyond are computed in every pass, and what is kept stays. A quarter of the machine's
             memory by default; in a file as many as the disk takes.
         """
