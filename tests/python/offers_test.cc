@@ -334,6 +334,33 @@ TEST_CASE(
   pool->Close();
 }
 
+TEST_CASE("fault 64: a worker that claims rows that no sheet has is ended, and nothing is copied") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  // The newest is asked first. Each one claims another number of rows.
+  std::vector<std::unique_ptr<Keeper>> forgers;
+  for (const uint64_t claimed : {UINT64_MAX, UINT64_MAX - 1, uint64_t{UINT32_MAX}, uint64_t{3}}) {
+    forgers.push_back(std::make_unique<Keeper>(user, [claimed](Request request) {
+      Message message = {.what = static_cast<uint32_t>(What::kReady)};
+      send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+      recv(request.files[2].get(), &message, sizeof(message), 0);
+      message.what = static_cast<uint32_t>(What::kFailed);
+      message.rows = claimed;
+      send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+      // It is told to end.
+      pollfd look = {request.files[4].get(), POLLIN, 0};
+      poll(&look, 1, -1);
+    }));
+  }
+  const auto pool = NewPool(OfUser(user));
+  const absl::Status status = Use(*pool);
+  INFO(status.ToString());
+  CHECK(status.ok());
+  for (const auto& forger : forgers) CHECK(forger->asked() >= 1);
+  pool->Close();
+}
+
 TEST_CASE("fault 64: nobody waits for a process that ends no worker as it is told") {
   const ScratchFolder folder;
   const uid_t user = NewUser();
