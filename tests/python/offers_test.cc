@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -189,6 +190,21 @@ TEST_CASE("One user's offers are limited, and do not take others' places") {
   kept.pop_back();
   auto [again, place] = Packets();
   CHECK(offers.Add(1, std::move(place), {}).ok());
+}
+
+TEST_CASE("Who takes no request holds few descriptors, and is asked again when he does") {
+  Offers offers;
+  auto [ours, theirs] = Packets();
+  REQUIRE(offers.Add(1, std::move(theirs), {}).ok());
+  const auto offer = offers.Of(1).front();
+  const ring::Descriptor file(memfd_create("some", MFD_CLOEXEC));
+  const int files[] = {file.get()};
+  int asked = 0;
+  while (asked < 1000 && offer->Ask("{}", files)) ++asked;
+  CHECK(asked >= 16);
+  CHECK(asked < 200);
+  for (int i = 0; i < asked; ++i) CHECK(Receive(ours.get()).files.size() == 1);
+  CHECK(offer->Ask("{}", files));
 }
 
 TEST_CASE("Who listens is told of his user's offers alone, until he stops") {
