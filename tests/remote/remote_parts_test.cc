@@ -135,6 +135,11 @@ TEST_CASE("an object is as long as its head says, and not as a part of it is") {
   CHECK(absl::IsUnimplemented(DescribeHead(response, "a").status()));
   response.headers = {{"content-length", "7"}};
   CHECK(DescribeHead(response, "a")->size == 7);
+  // Behind such an end there is no number.
+  response.headers = {{"content-range", "bytes 0-0/18446744073709551615"}};
+  CHECK(absl::IsDataLoss(DescribeHead(response, "a").status()));
+  response.headers = {{"content-length", "18446744073709551615"}};
+  CHECK(absl::IsDataLoss(DescribeHead(response, "a").status()));
 }
 
 TEST_CASE("a region that a server names is a name") {
@@ -186,6 +191,8 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
        {"", "<html>hello</html>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key><Size>18446744073709551615</Size></Contents>"
+        "</ListBucketResult>",
         "<ListBucketResult><Contents><Key>a</Key><Size>1</Size><ETag>t&#13;&#10;X: y</ETag>"
         "</Contents></ListBucketResult>"})
     CHECK(S3Store().ParseList(bad, "s3://b/").status().code() == absl::StatusCode::kDataLoss);
@@ -201,6 +208,9 @@ TEST_CASE("a list of GCS is JSON") {
   CHECK(page->next == "n");
   CHECK(!GcsStore().ParseList("<html>", "gs://b/").ok());
   CHECK(!GcsStore().ParseList(R"({"items":[{"name":"a"}]})", "gs://b/").ok());
+  CHECK(!GcsStore()
+             .ParseList(R"({"items":[{"name":"a","size":"18446744073709551615"}]})", "gs://b/")
+             .ok());
   CHECK(
       !GcsStore()
            .ParseList(R"({"items":[{"name":"a","size":"5","generation":"1\r\nX: y"}]})", "gs://b/")
