@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "io/http/aimd.h"
 #include "io/http/first_bytes.h"
 #include "io/http/http_message.h"
@@ -158,6 +159,16 @@ TEST_CASE("globs of objects are those of a shell, and ** goes through folders") 
   CHECK(MatchesGlob("a/**/*.gz", "a/b/c/d.gz"));
   CHECK(MatchesGlob("a/**/*.gz", "a/d.gz"));
   CHECK(!MatchesGlob("a/**/*.gz", "b/d.gz"));
+  CHECK(MatchesGlob("**/b/**/c", "a/b/b/d/c"));
+  CHECK(!MatchesGlob("**/b/**/c", "a/b/.d/c"));
+  CHECK(MatchesGlob("**/.d/**", ".d/c"));
+  CHECK(!MatchesGlob("a/**", "a/.hidden"));
+  // As many ways as there are to read it, it is over at once.
+  std::string deep, many;
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&deep, "a/");
+  for (int i = 0; i < 60; ++i) absl::StrAppend(&many, "**/a/");
+  CHECK(MatchesGlob(many + "x", deep + "x"));
+  CHECK(!MatchesGlob(many + "x", deep + "y"));
   CHECK(LiteralPrefix("a/b-*/c") == "a/b-");
   const absl::StatusOr<std::vector<std::string>> choices = ExpandBraces("{a,b{1,2}}-*");
   REQUIRE(choices.ok());
