@@ -54,6 +54,12 @@ CredentialSource FixedKeys(const Environment& environment, const RemotePrefix& p
   };
 }
 
+// Who gives credentials out is known by the same certificates as the stores are.
+Environment WithAuthorities(Environment environment, const std::string& authorities) {
+  environment.authorities = authorities;
+  return environment;
+}
+
 std::string EndpointIn(const Environment& environment, Scheme scheme) {
   if (scheme == Scheme::kGs) return environment("STORAGE_EMULATOR_HOST");
   if (scheme != Scheme::kS3) return "";
@@ -64,7 +70,8 @@ std::string EndpointIn(const Environment& environment, Scheme scheme) {
 }  // namespace
 
 RemotePlaces::RemotePlaces(RemoteOptions options, Environment environment)
-    : options_(std::move(options)), environment_(std::move(environment)) {}
+    : options_(std::move(options)),
+      environment_(WithAuthorities(std::move(environment), options_.authorities)) {}
 
 std::shared_ptr<CredentialKeeper> RemotePlaces::KeeperOf(const RemotePrefix& prefix,
                                                          Scheme scheme) {
