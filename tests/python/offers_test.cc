@@ -377,6 +377,35 @@ TEST_CASE("fault 64: a worker that claims rows that no sheet has is ended, and n
   pool->Close();
 }
 
+TEST_CASE("fault 64: nobody who looks waits for a process that says nothing of a worker's end") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  std::promise<void> over;
+  std::shared_future<void> ends = over.get_future().share();
+  // The newest is asked first.
+  Keeper silent(user, [ends](Request request) {
+    Message message = {.what = static_cast<uint32_t>(What::kReady)};
+    send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+    recv(request.files[2].get(), &message, sizeof(message), 0);
+    request.files[2] = ring::Descriptor();
+    ends.wait();
+  });
+  const auto pool = NewPool(OfUser(user));
+  std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
+  AwayWorkers seen;
+  do {
+    std::this_thread::yield();
+    seen = pool->Workers();
+  } while (seen.deaths == 0 && (seen.started == 0 || seen.workers > 0));
+  // The pool's thread still waits for a word about it.
+  CHECK(seen.deaths == 0);
+  over.set_value();
+  REQUIRE(used.wait_for(kHangs) == std::future_status::ready);
+  CHECK(used.get().ok());
+  pool->Close();
+}
+
 TEST_CASE("fault 64: nobody waits for a process that ends no worker as it is told") {
   const ScratchFolder folder;
   const uid_t user = NewUser();
