@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/stop_flag.h"
 #include "io/credentials/aws_sources.h"
 #include "io/credentials/credential_keeper.h"
 #include "tests/remote/remote_reads.h"
@@ -136,6 +137,21 @@ TEST_CASE("fault 29: credentials whose source hangs hold up no end") {
     CHECK(told == 1);
   }
   gate.Open();
+}
+
+TEST_CASE("fault 29: who is stopped does not wait for credentials whose source hangs") {
+  Gate gate;
+  CredentialKeeper keeper([&gate]() -> absl::StatusOr<Credentials> {
+    gate.Pass();
+    return Anonymous();
+  });
+  {
+    std::atomic<bool> stop{true};
+    const StopFlag::Scope scope(&stop);
+    CHECK(absl::IsCancelled(keeper.Wait().status()));
+  }
+  gate.Open();
+  CHECK(keeper.Wait().ok());
 }
 
 // Requests for an object, and of which it was told that the one before was refused.
