@@ -114,8 +114,16 @@ absl::StatusOr<std::shared_ptr<RemotePlace>> RemotePlaces::PlaceOf(const RemoteU
   }
   RemotePrefix found;
   found.is_ambient = options_.is_ambient;
+  const bool has_dots = HasDots(text);
   for (const RemotePrefix& prefix : options_.prefixes) {
-    if (Fits(text, prefix.prefix) && prefix.prefix.size() >= found.prefix.size()) found = prefix;
+    if (!Fits(text, prefix.prefix)) continue;
+    // Its server and its credentials are for what lies below it.
+    if (has_dots && !absl::EndsWith(prefix.prefix, "://")) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("an address with . or .. between its slashes may lead out of ",
+                       prefix.prefix, ", which the daemon has a place for: ", ShownUrl(text)));
+    }
+    if (prefix.prefix.size() >= found.prefix.size()) found = prefix;
   }
   const bool is_unguarded = FitsOne(text, options_.unguarded);
   const std::string name = absl::StrCat(found.prefix, " ", is_unguarded, " ",

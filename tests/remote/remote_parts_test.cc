@@ -16,6 +16,7 @@
 #include "io/remote/object_glob.h"
 #include "io/remote/object_store.h"
 #include "io/remote/remote_environment.h"
+#include "io/remote/remote_places.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -116,6 +117,29 @@ TEST_CASE("what a spec names reaches no loopback, link-local or metadata address
     CHECK(May(one.address, Reach::kLoopback) == one.is_loopback);
     CHECK(May(one.address, Reach::kAnywhere));
   }
+}
+
+TEST_CASE("no address leads out of the prefix that has a server or credentials of its own") {
+  RemoteOptions options;
+  options.prefixes.resize(2);
+  options.prefixes[0].prefix = "http://data.example/public/";
+  options.prefixes[0].endpoint = "http://127.0.0.1:9000";
+  options.prefixes[1].prefix = "s3://";
+  Environment environment;
+  environment.variable = [](const std::string&) { return std::string(); };
+  RemotePlaces places(options, environment);
+  const auto place_of = [&places](const std::string& address) {
+    return places.PlaceOf(*ParseRemoteUrl(address));
+  };
+  REQUIRE(place_of("http://data.example/public/a").ok());
+  CHECK((*place_of("http://data.example/public/a"))->endpoint == "http://127.0.0.1:9000");
+  for (const char* const out :
+       {"http://data.example/public/../secret", "http://data.example/public/%2e%2E/secret",
+        "http://data.example/public/a/..%5c../secret"})
+    CHECK(absl::IsPermissionDenied(place_of(out).status()));
+  // Elsewhere dots are a key's own.
+  CHECK(place_of("http://data.example/other/../a").ok());
+  CHECK(place_of("s3://bucket/a/../b").ok());
 }
 
 TEST_CASE("a Content-Range is read strictly") {
