@@ -121,9 +121,10 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
              shared.NextWrite() != shared.writes.end();
     });
     std::deque<RangeJob>& reads = shared.wanted.empty() ? shared.ahead : shared.wanted;
-    if (reads.empty()) {
-      const auto write = shared.NextWrite();
-      if (write == shared.writes.end()) return;
+    const auto write = shared.NextWrite();
+    if (reads.empty() && write == shared.writes.end()) return;
+    // Reads go first, unless somebody waits until the disk has taken what has come for him: reads may never end.
+    if (write != shared.writes.end() && (reads.empty() || shared.writes.size() > kWritesMax)) {
       write->is_under_way = true;
       lock.unlock();
       const RangeJob& job = write->job;
