@@ -1,5 +1,7 @@
 #include "io/http/curl_handle.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +14,37 @@ constexpr long kConnectMs = 10'000;
 constexpr long kStalledBytesPerS = 1;
 constexpr long kStalledS = 10;
 
+// Where a proxy connects, its own rules decide.
+Reach ReachOf(const HttpRequest& request) {
+  return request.proxy.empty() ? request.reach : Reach::kAnywhere;
+}
+
 curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* address) {
   auto* const kept = static_cast<CurlRequest*>(user);
-  const Reach reach = kept->request.proxy.empty() ? kept->request.reach : Reach::kAnywhere;
-  if (!MayConnect(address->addr, reach)) {
+  if (!MayConnect(address->addr, ReachOf(kept->request))) {
     kept->was_refused = true;
     return CURL_SOCKET_BAD;
   }
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+bool MayAsk(const char* address, Reach reach) {
+  sockaddr_in in4 = {};
+  in4.sin_family = AF_INET;
+  if (inet_pton(AF_INET, address, &in4.sin_addr) == 1)
+    return MayConnect(reinterpret_cast<const sockaddr&>(in4), reach);
+  sockaddr_in6 in6 = {};
+  in6.sin6_family = AF_INET6;
+  return inet_pton(AF_INET6, address, &in6.sin6_addr) == 1 &&
+         MayConnect(reinterpret_cast<const sockaddr&>(in6), reach);
+}
+
+// A connection that was kept was judged for the request that it was opened for, which may go further than this one.
+int BeforeRequest(void* user, char* address, char*, int, int) {
+  auto* const kept = static_cast<CurlRequest*>(user);
+  if (MayAsk(address, ReachOf(kept->request))) return CURL_PREREQFUNC_OK;
+  kept->was_refused = true;
+  return CURL_PREREQFUNC_ABORT;
 }
 
 size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
@@ -91,6 +116,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
     curl_easy_setopt(curl, CURLOPT_CAINFO, request.authorities.c_str());
   curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
   curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, kept);
+  curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, BeforeRequest);
+  curl_easy_setopt(curl, CURLOPT_PREREQDATA, kept);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, TakeHeader);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, kept);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, TakeBody);

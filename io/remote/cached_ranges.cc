@@ -73,6 +73,13 @@ struct CachedRanges::Shared {
                         [](const Write& write) { return !write.is_under_way; });
   }
 
+  // The same of those that somebody waits for.
+  std::list<Write>::iterator NextAwaited() {
+    return std::find_if(writes.begin(), writes.end(), [](const Write& write) {
+      return !write.is_under_way && write.job.done != nullptr;
+    });
+  }
+
   const std::unique_ptr<DiskCache> cache;
   RangeSource& network;
   std::mutex mutex;
@@ -121,9 +128,13 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
              shared.NextWrite() != shared.writes.end();
     });
     std::deque<RangeJob>& reads = shared.wanted.empty() ? shared.ahead : shared.wanted;
-    if (reads.empty()) {
-      const auto write = shared.NextWrite();
+    // Reads go first, unless somebody waits until the disk has taken what has come for him: reads may never end.
+    auto write = shared.NextAwaited();
+    if (write == shared.writes.end() && reads.empty()) {
+      write = shared.NextWrite();
       if (write == shared.writes.end()) return;
+    }
+    if (write != shared.writes.end()) {
       write->is_under_way = true;
       lock.unlock();
       const RangeJob& job = write->job;

@@ -1,11 +1,17 @@
 // What goes wrong between a daemon and an object store, each thing by a server that does it.
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "base/stop_flag.h"
 #include "io/credentials/aws_sources.h"
 #include "io/credentials/credential_keeper.h"
 #include "tests/remote/remote_reads.h"
@@ -131,6 +137,102 @@ TEST_CASE("fault 29: credentials whose source hangs hold up no end") {
     CHECK(told == 1);
   }
   gate.Open();
+}
+
+TEST_CASE("fault 29: who is stopped does not wait for credentials whose source hangs") {
+  Gate gate;
+  CredentialKeeper keeper([&gate]() -> absl::StatusOr<Credentials> {
+    gate.Pass();
+    return Anonymous();
+  });
+  {
+    std::atomic<bool> stop{true};
+    const StopFlag::Scope scope(&stop);
+    CHECK(absl::IsCancelled(keeper.Wait().status()));
+  }
+  gate.Open();
+  CHECK(keeper.Wait().ok());
+}
+
+// Requests for an object, and of which it was told that the one before was refused.
+class Asks final : public RequestMaker {
+ public:
+  Asks(std::string url, uint64_t size) : url_(std::move(url)) { state_.size = size; }
+  std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t offset, uint64_t bytes, bool refused,
+                                                  std::function<void()>) override {
+    told.push_back(refused);
+    HttpRequest request;
+    request.url = url_;
+    request.reach = Reach::kLoopback;
+    request.headers.push_back(absl::StrCat("Range: bytes=", offset, "-", offset + bytes - 1));
+    return absl::StatusOr<HttpRequest>(std::move(request));
+  }
+  const ObjectState& state() const override { return state_; }
+  const std::string& shown() const override { return url_; }
+
+  std::vector<bool> told;
+
+ private:
+  const std::string url_;
+  ObjectState state_;
+};
+
+absl::Status FetchWhole(const std::shared_ptr<Asks>& maker, uint64_t bytes, std::string* found) {
+  const std::shared_ptr<uint8_t> memory(new uint8_t[bytes], std::default_delete<uint8_t[]>());
+  std::promise<absl::Status> fetched;
+  RangeFetcher fetcher;
+  RangeJob job;
+  job.maker = maker;
+  job.bytes = bytes;
+  job.to = memory;
+  job.is_wanted = true;
+  job.done = [&fetched](absl::Status status) { fetched.set_value(std::move(status)); };
+  fetcher.Fetch(std::move(job));
+  absl::Status status = fetched.get_future().get();
+  found->assign(reinterpret_cast<const char*>(memory.get()), bytes);
+  return status;
+}
+
+TEST_CASE("fault 29: a range whose bytes are all there is not asked for again, however it ends") {
+  const std::string object = Bytes(100);
+  std::atomic<int> asked{0};
+  const SmallHttpServer server([&](const SmallRequest&) {
+    ++asked;
+    // The last chunk does not come.
+    return absl::StrCat(
+        "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Range: bytes 0-99/100\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n64\r\n",
+        object, "\r\n");
+  });
+  std::string found;
+  const absl::Status status =
+      FetchWhole(std::make_shared<Asks>(server.url() + "/a", 100), 100, &found);
+  INFO(status);
+  CHECK(status.ok());
+  CHECK(found == object);
+  CHECK(asked == 1);
+}
+
+TEST_CASE("fault 29: that credentials were refused is told once, and others are not dropped") {
+  const std::string object = Bytes(100);
+  std::atomic<int> asked{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    switch (asked++) {
+      case 0:
+        return Answer("403 Forbidden", "", "");
+      case 1:
+        return Answer("503 Service Unavailable", "", "");
+      default:
+        return AnswerRange(request, object, "\"one\"");
+    }
+  });
+  const auto maker = std::make_shared<Asks>(server.url() + "/a", 100);
+  std::string found;
+  const absl::Status status = FetchWhole(maker, 100, &found);
+  INFO(status);
+  CHECK(status.ok());
+  CHECK(found == object);
+  CHECK(maker->told == std::vector<bool>{false, true, false});
 }
 
 TEST_CASE("fault 29: an empty object of which there is no range is empty") {
