@@ -329,7 +329,7 @@ OF_TYPES = {
     "float": (pa.array([0.1, 0.2, 0.3], pa.float32()), [0.1, np.float32(0.1), 0.25]),
     "double": (pa.array([0.1, 0.2, 0.3]), [0.1, np.float32(0.1)]),
     "decimal": (pa.array([decimal.Decimal(i) / 10 for i in (1, 2, 3)], pa.decimal128(9, 2)), [0.1, 0.3, decimal.Decimal("0.2")]),
-    "unsigned": (pa.array([0, 1 << 63, (1 << 64) - 1], pa.uint64()), [0, 5]),
+    "unsigned": (pa.array([0, 1 << 62, (1 << 63) - 1], pa.uint64()), [0, 5]),
     "binary": (pa.array([b"", b"a", b"\xff"]), [b"a", b"\x80"]),
     "day": (pa.array([0, 1, 2], pa.date32()), [datetime.date(1970, 1, 2), datetime.datetime(1970, 1, 2)]),
     "nanoseconds": (pa.array([1, 2, 3], pa.timestamp("ns")), [np.datetime64(2, "ns"), datetime.datetime(1970, 1, 1)]),
