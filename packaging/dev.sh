@@ -67,10 +67,15 @@ wheel() {
     binding "$python" "$minor" || return
     bindings+=(build/python-"$minor"/python/penstock/_core.*.so)
   done < <(wheel_pythons)
+  say "libcurl out of Debian's source, without what no request of ours needs"
+  install_packages "${packaging_packages[@]}"
+  packaging/libcurl.sh build/wheel-libcurl || return
   say "one wheel of them"
   "$tools/python" packaging/bindings.py "$made"/plain/*.whl "$made/joined" "${bindings[@]}" || return
-  PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 | grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
-  mv "$made"/repaired/*.whl "$made"
+  # In front of Debian's, for what auditwheel puts in.
+  AUDITWHEEL_LD_LIBRARY_PATH=$root/build/wheel-libcurl/lib PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 |
+    grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
+  python3 packaging/parts.py "$made"/repaired/*.whl "$made" build/wheel-libcurl || return
   python3 packaging/symbols.py --check "$made"/*.whl || return
   local bytes
   bytes=$(stat -c %s "$made"/*.whl)
@@ -113,7 +118,7 @@ wheelhouse() {
 
 test_wheels() {
   [ "$(id -u)" = 0 ] || die "./dev test wheels changes into other roots: run it as root"
-  install_packages mmdebstrap
+  install_packages mmdebstrap iproute2 openssl
   ls build/wheel/*.whl >/dev/null 2>&1 || step "a wheel" wheel || return 0
   wheel_roots
   step "NumPy for the roots" wheelhouse || return 0
