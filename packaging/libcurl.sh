@@ -31,7 +31,7 @@ made="$version $(sha256sum <"$here/libcurl.sh")"
 rm -rf made source build lib
 apt_get source --download-only curl >/dev/null 2>&1
 # The patches for the variants with GnuTLS and NSS are the last two, and change names of files alone.
-dpkg-source --extract "curl_$version.dsc" source >/dev/null
+dpkg-source --extract "curl_$version.dsc" source >/dev/null 2>&1
 echo "CURL_OPENSSL_4 { global: curl_*; local: *; };" >symbols.map
 cmake -G Ninja -S source -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DPICKY_COMPILER=OFF -DHTTP_ONLY=ON \
   -DCURL_USE_OPENSSL=ON -DENABLE_THREADED_RESOLVER=ON -DCURL_USE_LIBSSH2=OFF -DCURL_USE_LIBPSL=OFF -DUSE_LIBIDN2=OFF -DUSE_NGHTTP2=OFF \

@@ -43,6 +43,9 @@ def root(request, tmp_path_factory):
     shutil.copytree(given("PENSTOCK_WHEELHOUSE"), folder / "wheels")
     for program in ("attach_once.py", "read_addresses.py"):
         shutil.copy(TREE / "tests" / "support" / program, folder)
+    (folder / "reader").mkdir()
+    for path in ("README.md", "tests/docs/run_page.py", "tests/docs/readme_reader.py"):
+        shutil.copy(TREE / path, folder / "reader")
     yield Root(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -79,3 +82,10 @@ def test_addresses_are_read_though_the_root_has_no_libcurl(root):
 def test_the_programs_answer(root):
     for program in ("penstock", "penstockd"):
         assert "penstock" in root(f"/venv/bin/{program} --version").lower() or root(f"/venv/bin/{program} --version")[0].isdigit()
+
+
+def test_the_starts_of_the_readme_need_nothing_but_the_wheel(root):
+    """Where no framework is, the reader's own stand-ins take its place. No folder of the source tree is there."""
+    read = root("mkdir /reader/here && cd /reader/here && export PATH=/venv/bin:$PATH && penstock make-sample flowers --records 128 --out samples/flowers && "
+                "python ../run_page.py ../README.md --first ../readme_reader.py")
+    assert read.splitlines()[-1] == "5 examples"
