@@ -1,8 +1,11 @@
 #include "io/http/curl_handle.h"
 
+#include <openssl/evp.h>
 #include <sys/socket.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace penstock {
 namespace {
@@ -45,14 +48,26 @@ void Add(CurlRequest* kept, const std::string& header) {
   kept->headers.reset(longer);
 }
 
+std::string HexSha256(const std::string& text) {
+  unsigned char sum[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  EVP_Digest(text.data(), text.size(), sum, &bytes, EVP_sha256(), nullptr);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(sum), bytes});
+}
+
 void Sign(CURL* curl, CurlRequest* kept) {
   const AwsSigning& keys = *kept->request.signing;
   const std::string scheme = absl::StrCat("aws:amz:", keys.region, ":", keys.service);
   curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scheme.c_str());
   curl_easy_setopt(curl, CURLOPT_USERNAME, keys.access_key_id.c_str());
   curl_easy_setopt(curl, CURLOPT_PASSWORD, keys.secret_access_key.c_str());
-  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed.
-  if (keys.service == "s3") Add(kept, "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD");
+  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed. What is written has one, so that no
+  // server takes other bytes for it, with or without TLS.
+  if (keys.service == "s3") {
+    const bool is_written = kept->request.method != "GET" && kept->request.method != "HEAD";
+    Add(kept, absl::StrCat("X-Amz-Content-Sha256: ", is_written ? HexSha256(kept->request.body)
+                                                                : std::string("UNSIGNED-PAYLOAD")));
+  }
   if (!keys.session_token.empty())
     Add(kept, absl::StrCat("X-Amz-Security-Token: ", keys.session_token));
 }
@@ -103,6 +118,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    // An answer to "may I send this?" would be waited for a second where the server knows no such question.
+    Add(kept, "Expect:");
   }
   for (const std::string& header : request.headers) Add(kept, header);
   Add(kept, "User-Agent: penstock");
