@@ -14,6 +14,8 @@ constexpr long kConnectMs = 10'000;
 // A connection on which less than this comes for so long is taken for dead.
 constexpr long kStalledBytesPerS = 1;
 constexpr long kStalledS = 10;
+// A server that does not say whether a body may be sent gets it behind this.
+constexpr long kMaySendMs = 200;
 
 curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* address) {
   auto* const kept = static_cast<CurlRequest*>(user);
@@ -118,8 +120,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-    // An answer to "may I send this?" would be waited for a second where the server knows no such question.
-    Add(kept, "Expect:");
+    // libcurl asks first whether it may send more than 1 MiB. A header "Expect:", which says that it should not, it would sign and not send.
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kMaySendMs);
   }
   for (const std::string& header : request.headers) Add(kept, header);
   Add(kept, "User-Agent: penstock");

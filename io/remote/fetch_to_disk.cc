@@ -139,6 +139,7 @@ absl::StatusOr<std::vector<FetchedObject>> FetchToDisk(const std::vector<std::st
       board->changed.wait_for(lock, kLookTime);
       show(lock);
     }
+    show(lock);
   }
   if (IsStopped()) return absl::CancelledError("what has come is in the folder");
 
