@@ -2,9 +2,12 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/evp.h>
 #include <sys/socket.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace penstock {
 namespace {
@@ -13,6 +16,8 @@ constexpr long kConnectMs = 10'000;
 // A connection on which less than this comes for so long is taken for dead.
 constexpr long kStalledBytesPerS = 1;
 constexpr long kStalledS = 10;
+// A server that does not say whether a body may be sent gets it behind this.
+constexpr long kMaySendMs = 200;
 
 // Where a proxy connects, its own rules decide.
 Reach ReachOf(const HttpRequest& request) {
@@ -70,14 +75,26 @@ void Add(CurlRequest* kept, const std::string& header) {
   kept->headers.reset(longer);
 }
 
+std::string HexSha256(const std::string& text) {
+  unsigned char sum[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  EVP_Digest(text.data(), text.size(), sum, &bytes, EVP_sha256(), nullptr);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(sum), bytes});
+}
+
 void Sign(CURL* curl, CurlRequest* kept) {
   const AwsSigning& keys = *kept->request.signing;
   const std::string scheme = absl::StrCat("aws:amz:", keys.region, ":", keys.service);
   curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scheme.c_str());
   curl_easy_setopt(curl, CURLOPT_USERNAME, keys.access_key_id.c_str());
   curl_easy_setopt(curl, CURLOPT_PASSWORD, keys.secret_access_key.c_str());
-  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed.
-  if (keys.service == "s3") Add(kept, "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD");
+  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed. What is written has one, so that no
+  // server takes other bytes for it, with or without TLS.
+  if (keys.service == "s3") {
+    const bool is_written = kept->request.method != "GET" && kept->request.method != "HEAD";
+    Add(kept, absl::StrCat("X-Amz-Content-Sha256: ", is_written ? HexSha256(kept->request.body)
+                                                                : std::string("UNSIGNED-PAYLOAD")));
+  }
   if (!keys.session_token.empty())
     Add(kept, absl::StrCat("X-Amz-Security-Token: ", keys.session_token));
 }
@@ -130,6 +147,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    // libcurl asks first whether it may send more than 1 MiB. A header "Expect:", which says that it should not, it would sign and not send.
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kMaySendMs);
   }
   for (const std::string& header : request.headers) Add(kept, header);
   Add(kept, "User-Agent: penstock");

@@ -17,15 +17,6 @@ namespace {
 // Disks take a few calls at a time, and one that hangs holds up one object only.
 constexpr int kThreads = 4;
 
-// The state of an object, or "" where it is not told from others for certain.
-std::string NameOf(const RangeJob& job) {
-  const ObjectState& state = job.maker->state();
-  const bool is_strong = !state.etag.empty() && !absl::StartsWith(state.etag, "W/");
-  if (state.generation.empty() && !is_strong) return "";
-  return absl::StrCat(job.maker->address(), "\n", state.etag, "\n", state.generation, "\n",
-                      state.size);
-}
-
 bool IsOfPages(const RangeJob& job) {
   const uint64_t end = job.offset + job.bytes;
   return job.offset % DiskCache::kPageBytes == 0 &&
@@ -33,6 +24,13 @@ bool IsOfPages(const RangeJob& job) {
 }
 
 }  // namespace
+
+std::string CacheName(const RequestMaker& maker) {
+  const ObjectState& state = maker.state();
+  const bool is_strong = !state.etag.empty() && !absl::StartsWith(state.etag, "W/");
+  if (state.generation.empty() && !is_strong) return "";
+  return absl::StrCat(maker.address(), "\n", state.etag, "\n", state.generation, "\n", state.size);
+}
 
 // Lives as long as somebody fetches, who may end behind the destructor.
 struct CachedRanges::Shared {
@@ -111,7 +109,8 @@ CachedRanges::~CachedRanges() {
 }
 
 void CachedRanges::Fetch(RangeJob job) {
-  if (!IsOfPages(job) || NameOf(job).empty()) return shared_->network.Fetch(std::move(job));
+  if (!IsOfPages(job) || CacheName(*job.maker).empty())
+    return shared_->network.Fetch(std::move(job));
   {
     std::lock_guard<std::mutex> lock(shared_->mutex);
     (job.is_wanted ? shared_->wanted : shared_->ahead).push_back(std::move(job));
@@ -147,7 +146,7 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
     }
     RangeJob job = std::move(reads.front());
     reads.pop_front();
-    std::string name = NameOf(job);
+    std::string name = CacheName(*job.maker);
     const std::shared_ptr<uint8_t> on_the_way = shared.OnTheWay(name, job);
     lock.unlock();
     if (on_the_way != nullptr) std::memcpy(job.to.get(), on_the_way.get(), job.bytes);
