@@ -1,6 +1,10 @@
 #include "client/ctl/stop_at_signal.h"
 
 #include <ctime>
+#include <utility>
+
+#include "base/new_thread.h"
+#include "client/ctl/ending_signals.h"
 
 namespace penstock::ctl {
 namespace {
@@ -9,19 +13,18 @@ constexpr int64_t kLookNs = 50'000'000;
 
 }  // namespace
 
-StopAtSignal::StopAtSignal() : scope_(&is_stopped_) {
-  sigemptyset(&taken_);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action = {};
-    // One that is ignored would be told all the same while it is blocked.
-    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-      sigaddset(&taken_, number);
+StopAtSignal::StopAtSignal() : taken_(BlockEndingSignals(&before_)), scope_(&is_stopped_) {
+  absl::StatusOr<std::thread> thread = NewThread("signals", [this] { Wait(); });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    // Then the program ends as it would without this.
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  pthread_sigmask(SIG_BLOCK, &taken_, &before_);
-  thread_ = std::thread([this] { Wait(); });
 }
 
 StopAtSignal::~StopAtSignal() {
+  if (!thread_.joinable()) return;
   is_over_ = true;
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);

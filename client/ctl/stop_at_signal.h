@@ -24,8 +24,8 @@ class StopAtSignal {
  private:
   void Wait();
 
-  sigset_t taken_;   // constant after construction
-  sigset_t before_;  // likewise
+  sigset_t before_;       // constant after construction
+  const sigset_t taken_;  // behind before_, which it sets
   std::atomic<bool> is_over_{false};
   std::atomic<bool> is_stopped_{false};
   std::atomic<int> signal_{0};

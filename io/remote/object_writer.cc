@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
 #include "base/shown_url.h"
 #include "base/stop_flag.h"
 #include "io/remote/object_upload.h"
@@ -60,7 +61,12 @@ absl::Status ObjectWriter::Begin() {
   absl::StatusOr<std::string> upload = UploadIn(answer->body, shown_);
   if (!upload.ok()) return Failed(upload.status());
   upload_ = *std::move(upload);
-  for (int i = 0; i < kPartsUnderWay; ++i) threads_.emplace_back([this] { SendParts(); });
+  // Fewer of them send as well.
+  for (int i = 0; i < kPartsUnderWay; ++i) {
+    absl::StatusOr<std::thread> thread = NewThread("parts", [this] { SendParts(); });
+    if (!thread.ok()) return threads_.empty() ? Failed(thread.status()) : absl::OkStatus();
+    threads_.push_back(*std::move(thread));
+  }
   return absl::OkStatus();
 }
 

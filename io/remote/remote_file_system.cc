@@ -1,15 +1,12 @@
 #include "io/remote/remote_file_system.h"
 
 #include <algorithm>
-#include <atomic>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
 #include "base/pending_call.h"
-#include "base/stop_flag.h"
 #include "io/remote/remote_file.h"
 
 namespace penstock {
@@ -136,31 +133,6 @@ FetchNumbers RemoteFileSystem::NumbersOfAll() {
   numbers.memory_bytes = pool_bytes();
   numbers.memory_bytes_max = memory_bytes_max_;
   return numbers;
-}
-
-std::vector<absl::StatusOr<std::vector<ListedFile>>> RemoteFileSystem::ListEach(
-    const std::vector<std::string>& patterns) {
-  std::vector<absl::StatusOr<std::vector<ListedFile>>> listed(
-      patterns.size(), absl::CancelledError("not listed: another pattern has failed"));
-  std::atomic<size_t> next{0};
-  std::atomic<bool> has_failed{false};
-  const auto list = [&] {
-    for (size_t i; !has_failed && (i = next.fetch_add(1)) < patterns.size();) {
-      listed[i] = List(patterns[i]);
-      if (!listed[i].ok()) has_failed = true;
-    }
-  };
-  const auto far = static_cast<size_t>(std::count_if(patterns.begin(), patterns.end(), IsAddress));
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min(far, kListsMax); ++i) {
-    others.emplace_back([&list, stop = StopFlag::OfThisThread()] {
-      const StopFlag::Scope scope(stop);
-      list();
-    });
-  }
-  list();
-  for (std::thread& other : others) other.join();
-  return listed;
 }
 
 absl::StatusOr<std::vector<ListedFile>> RemoteFileSystem::List(const std::string& pattern) {

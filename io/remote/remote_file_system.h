@@ -43,9 +43,6 @@ class RemoteFileSystem final : public JoinedFileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
-  // kListsMax at a time.
-  std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
-      const std::vector<std::string>& patterns) override;
 
   // The same for a pipeline: what it fetches counts there.
   using Counters = std::shared_ptr<FetchCounters>;
@@ -62,7 +59,6 @@ class RemoteFileSystem final : public JoinedFileSystem {
   uint64_t pool_bytes();
 
  private:
-  static constexpr size_t kListsMax = 32;
   static constexpr size_t kKnownMax = 1'000'000;
   static constexpr size_t kCountedMax = 4096;
 

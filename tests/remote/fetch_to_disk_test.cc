@@ -17,19 +17,12 @@ namespace {
 using test::Answer;
 using test::AnswerRange;
 using test::Bytes;
+using test::Cached;
 using test::NoEnvironment;
-using test::Options;
 using test::ReadWhole;
 using test::ScratchFolder;
 using test::SmallHttpServer;
 using test::SmallRequest;
-
-RemoteOptions Cached(const ScratchFolder& folder) {
-  RemoteOptions options = Options();
-  options.memory_bytes = 16 << 20;
-  options.cache_folder = folder / "cache";
-  return options;
-}
 
 TEST_CASE("what was fetched is read without a range, and fetched once") {
   const ScratchFolder folder;

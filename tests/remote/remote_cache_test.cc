@@ -19,20 +19,12 @@ namespace {
 using test::AnswerRange;
 using test::Awaited;
 using test::Bytes;
+using test::Cached;
 using test::NoEnvironment;
-using test::Options;
 using test::ReadWhole;
 using test::ScratchFolder;
 using test::SmallHttpServer;
 using test::SmallRequest;
-
-RemoteOptions Cached(const ScratchFolder& folder) {
-  RemoteOptions options = Options();
-  // Less than the object, so that what is read again is not near.
-  options.memory_bytes = 16 << 20;
-  options.cache_folder = folder / "cache";
-  return options;
-}
 
 TEST_CASE("a second pass, and a daemon that is started again, ask for no range") {
   const ScratchFolder folder;

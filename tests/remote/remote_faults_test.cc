@@ -469,34 +469,5 @@ TEST_CASE("a list of 100,000 keys is 100 requests, and each object stands in it 
   CHECK(lists == kKeys / kOfPage);
 }
 
-TEST_CASE("many addresses are asked for at a time, and the first that is missing is told") {
-  constexpr int kAtATime = 16;
-  Gate gate;
-  std::atomic<int> waiting{0};
-  const SmallHttpServer server([&](const SmallRequest& request) {
-    // Whoever asks one by one never gets here twice.
-    if (++waiting == kAtATime) gate.Open();
-    gate.Pass();
-    if (absl::StartsWith(request.target, "/none")) return Answer("404 Not Found", "", "");
-    return AnswerRange(request, request.target, "\"one\"");
-  });
-  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
-  std::vector<std::string> patterns;
-  for (int i = 0; i < kAtATime; ++i) patterns.push_back(absl::StrCat(server.url(), "/", i));
-  auto& joined = dynamic_cast<JoinedFileSystem&>(files.CountedFor("p"));
-  auto listed = joined.ListEach(patterns);
-  REQUIRE(listed.size() == patterns.size());
-  for (size_t i = 0; i < patterns.size(); ++i) {
-    REQUIRE(listed[i].ok());
-    REQUIRE(listed[i]->size() == 1);
-    CHECK((*listed[i])[0].path == patterns[i]);
-  }
-  for (int i = 0; i < 200; ++i) patterns.push_back(absl::StrCat(server.url(), "/none", i));
-  listed = joined.ListEach(patterns);
-  for (int i = 0; i < kAtATime; ++i) CHECK(listed[static_cast<size_t>(i)].ok());
-  CHECK(absl::IsNotFound(listed[kAtATime].status()));
-  CHECK(absl::IsCancelled(listed.back().status()));
-}
-
 }  // namespace
 }  // namespace penstock
