@@ -1,6 +1,6 @@
 // The worker processes of one Python function, and what waits for them.
 //
-//     Begin()   cuts a block into sheets, as many rows as take about a millisecond
+//     Begin()   cuts a block into sheets, as many rows as take about three milliseconds
 //     Deal()    lays sheets on free trays: whoever has one copies it there and tells the worker
 //     the pool's thread   starts workers, takes what they have made, ends calls, and sees deaths,
 //                         rows that take too long and calls that nobody wants any more

@@ -27,6 +27,7 @@ PENSTOCK_BIN is the folder of the programs; the Python package must be on PYTHON
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -316,7 +317,9 @@ def freeze(processes, seconds):
         pass
     finally:
         for number in stopped:
-            os.kill(number, signal.SIGCONT)
+            # It may have been dying before it was stopped, and is gone by now.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGCONT)
 
 
 def pause(run, everybody, dice):

@@ -69,6 +69,14 @@ def test_a_loader_of_a_rank_is_left_by_accelerate():
     assert [batch.tolist() for batch in skipped] == [[4, 5], [6, 7]]
 
 
+def test_accelerate_skips_the_first_batches_of_a_dataset():
+    """It takes a loader apart by torch's names."""
+    accelerate = pytest.importorskip("accelerate")
+    loader = penstock.torch.loader(penstock.Dataset.range(8).batch(2))
+    assert accelerate.Accelerator(cpu=True).prepare(loader) is loader
+    assert [batch.tolist() for batch in accelerate.skip_first_batches(loader, 2)] == [[4, 5], [6, 7]]
+
+
 def test_a_state_of_one_rank_is_good_for_each():
     """Trainers of several processes write that of one."""
 

@@ -96,6 +96,17 @@ class TorchLoader(EpochLoader, torch.utils.data.IterableDataset):
       FailedPreconditionError: on a loop in a worker process of torch's DataLoader, each of which would give all batches.
     """
 
+    # Libraries that take a loader apart (accelerate.skip_first_batches) make a torch DataLoader of these.
+    batch_size = None
+    drop_last = False
+    num_workers = 0
+    prefetch_factor = None
+
+    @property
+    def dataset(self) -> TorchLoader:
+        """The loader itself: to torch it is the dataset, of ready batches."""
+        return self
+
     def __iter__(self):
         worker = torch.utils.data.get_worker_info()
         if worker is not None:
