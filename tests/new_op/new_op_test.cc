@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/engine/plan/cursor.h"
+#include "server/engine/plan/open_seeds.h"
 #include "server/engine/plan/pass_change.h"
 #include "server/engine/plan/plan_change.h"
 #include "server/engine/run/step_count.h"
@@ -53,17 +54,17 @@ TEST_CASE("A new op keeps the contract of all ops") {
   for (int i = 0; i < 9; ++i) WriteFile(folder / absl::StrCat("file-", i), "x");
   const std::string names = absl::StrCat("file_names { pattern: '", folder.path(), "/file-*' }");
   for (const std::string& text : {
-           std::string("range { stop: 200 } | thin { one_of: 3 seed: 4 } | join { rows: 7 }"),
+           std::string("range { stop: 200 } | thin { one_of: 3 salt: 4 } | join { rows: 7 }"),
            std::string("range { stop: 60 } | shuffle { buffer_size: 9 seed: 1 } | thin { one_of: 2 "
-                       "seed: 4 } | repeat {} | thin { one_of: 2 seed: 5 } | join { rows: 7 }"),
+                       "salt: 4 } | repeat {} | thin { one_of: 2 salt: 5 } | join { rows: 7 }"),
            std::string(
                "range { stop: 200 } | keep_if { let: 'm = value % 7' predicate: 'm < 3' } | "
-               "thin { one_of: 2 seed: 4 } | join { rows: 3 } | repeat { count: 2 }"),
-           std::string("range { stop: 90 } | window { size: 7 (| thin { one_of: 2 seed: 9 } | join "
+               "thin { one_of: 2 salt: 4 } | join { rows: 3 } | repeat { count: 2 }"),
+           std::string("range { stop: 90 } | window { size: 7 (| thin { one_of: 2 salt: 9 } | join "
                        "{ rows: 2 } |) } | keep_if { predicate: 'value[0] > 4' }"),
            absl::StrCat(names, " | repeat { count: 5 } | join { rows: 4 }"),
            absl::StrCat("zip { (| ", names,
-                        " |) (| range { stop: 50 } | thin { one_of: 4 seed: 2 }",
+                        " |) (| range { stop: 50 } | thin { one_of: 4 salt: 2 }",
                         " |) } | join { rows: 2 }"),
        }) {
     INFO(text);
@@ -124,10 +125,10 @@ TEST_CASE(
     return absl::StrCat("file_names { pattern: '", folder.path(), "/*' } | repeat {} | thin { ",
                         thin, " } | join { rows: ", rows, " }");
   };
-  const v1::Fingerprint base = MustFingerprint(spec(a, "one_of: 2 seed: 1", 4));
+  const v1::Fingerprint base = MustFingerprint(spec(a, "one_of: 2 salt: 1", 4));
   // Another folder of the same files, and what has no effect.
-  CHECK(Bytes(MustFingerprint(spec(b, "one_of: 2 seed: 1", 4))) == Bytes(base));
-  CHECK(Bytes(MustFingerprint(spec(a, "one_of: 2 seed: 1 notes: 'x' notes_max: 3", 4))) ==
+  CHECK(Bytes(MustFingerprint(spec(b, "one_of: 2 salt: 1", 4))) == Bytes(base));
+  CHECK(Bytes(MustFingerprint(spec(a, "one_of: 2 salt: 1 notes: 'x' notes_max: 3", 4))) ==
         Bytes(base));
   const auto differs = [&](const std::string& thin, int rows) {
     const v1::Fingerprint other = MustFingerprint(spec(a, thin, rows));
@@ -138,9 +139,9 @@ TEST_CASE(
     if (other.work() != base.work()) what += "work ";
     return what;
   };
-  CHECK(differs("one_of: 2 seed: 2", 4) == "seeds ");
-  CHECK(differs("one_of: 3 seed: 1", 4) == "order ");
-  CHECK(differs("one_of: 2 seed: 1", 5) == "batch_size ");
+  CHECK(differs("one_of: 2 salt: 2", 4) == "seeds ");
+  CHECK(differs("one_of: 3 salt: 1", 4) == "order ");
+  CHECK(differs("one_of: 2 salt: 1", 5) == "batch_size ");
 }
 
 TEST_CASE("Where the values of a new op's constants lie is no matter of its fingerprint") {
@@ -156,11 +157,11 @@ TEST_CASE("Where the values of a new op's constants lie is no matter of its fing
 TEST_CASE("A new op's options that may change do while a pipeline runs, and others do not") {
   const std::string front = "range { stop: 900 } | name: 't' thin { ";
   const std::string behind = " } | name: 'j' join { rows: 4 }";
-  const std::string from = front + "one_of: 2 seed: 1" + behind;
-  CHECK(Change(from, front + "one_of: 3 seed: 1" + behind) == absl::OkStatus());
-  CHECK(Change(from, front + "one_of: 2 seed: 1 } | name: 'j' join { rows: 3 }") ==
+  const std::string from = front + "one_of: 2 salt: 1" + behind;
+  CHECK(Change(from, front + "one_of: 3 salt: 1" + behind) == absl::OkStatus());
+  CHECK(Change(from, front + "one_of: 2 salt: 1 } | name: 'j' join { rows: 3 }") ==
         absl::OkStatus());
-  const absl::Status seed = Change(from, front + "one_of: 2 seed: 2" + behind);
+  const absl::Status seed = Change(from, front + "one_of: 2 salt: 2" + behind);
   CHECK(
       seed.message() ==
       "stage t: thin decides the order and cannot be changed while the pipeline runs, but for the "
@@ -169,17 +170,17 @@ TEST_CASE("A new op's options that may change do while a pipeline runs, and othe
   // Elements wait in a shuffle, and batches that are elements have been made.
   const std::string shuffled = " } | shuffle { buffer_size: 5 seed: 1 } | join { rows: 4 }";
   CHECK(absl::StrContains(
-      Change(front + "one_of: 2 seed: 1" + shuffled, front + "one_of: 3 seed: 1" + shuffled)
+      Change(front + "one_of: 2 salt: 1" + shuffled, front + "one_of: 3 salt: 1" + shuffled)
           .message(),
       "thin cannot be changed while the pipeline runs: shuffle"));
   const std::string twice = " } | join { rows: 4 } | name: 'j' join { rows: 2 }";
   CHECK(absl::StrContains(
-      Change(front + "one_of: 2 seed: 1" + twice, front + "one_of: 3 seed: 1" + twice).message(),
+      Change(front + "one_of: 2 salt: 1" + twice, front + "one_of: 3 salt: 1" + twice).message(),
       "an op that takes whole batches"));
   // keep_if, which says nothing of itself, is taken to keep elements.
   const std::string filtered = " } | keep_if { predicate: 'value > 3' } | join { rows: 4 }";
   CHECK(absl::StrContains(
-      Change(front + "one_of: 2 seed: 1" + filtered, front + "one_of: 3 seed: 1" + filtered)
+      Change(front + "one_of: 2 salt: 1" + filtered, front + "one_of: 3 salt: 1" + filtered)
           .message(),
       "keep_if (stage keep_if) behind it keeps elements"));
 }
@@ -187,16 +188,31 @@ TEST_CASE("A new op's options that may change do while a pipeline runs, and othe
 TEST_CASE("A change without a new op's seed keeps the seed") {
   const auto plan = MustPlan("range { stop: 9 } | thin { one_of: 2 } | join { rows: 2 }");
   const v1::Stage drawn = plan->spec().stage(1);
-  REQUIRE(drawn.thin().has_seed());
+  REQUIRE(drawn.thin().has_salt());
   v1::Stage changed = drawn;
-  changed.mutable_thin()->clear_seed();
+  changed.mutable_thin()->clear_salt();
   changed.mutable_thin()->set_one_of(3);
   KeepSeeds(drawn, &changed);
-  CHECK(changed.thin().seed() == drawn.thin().seed());
+  CHECK(changed.thin().salt() == drawn.thin().salt());
   CHECK(PlanText(Stages("range { stop: 9 } | draw_name: 'x' thin { one_of: 2 }")).ok());
   CHECK(
       PlanText(Stages("range { stop: 9 } | draw_name: 'x' join { rows: 2 }")).status().message() ==
       "stage join: draw_name is for ops with a seed, which join has not");
+}
+
+TEST_CASE("What is asked of a step needs a new op's seed, and those of its expressions") {
+  const auto checked = [](const std::string& stages) {
+    return CheckSeedsAreGiven(ParseSpec(stages), MustPlan(stages)->spec());
+  };
+  CHECK(checked("range { stop: 9 } | thin { one_of: 2 salt: 3 } | join { rows: 2 }").ok());
+  CHECK(absl::StrContains(
+      checked("range { stop: 9 } | thin { one_of: 2 } | join { rows: 2 }").message(),
+      "stage thin: salt: expected a number, found none"));
+  CHECK(absl::StrContains(
+      checked("range { stop: 9 } | keep_if { predicate: 'random_uniform([2])[0] > 0.5' } | join { "
+              "rows: 2 }")
+          .message(),
+      "stage keep_if: predicate: \"random_uniform([2])[0] > 0.5\": seed: expected a number"));
 }
 
 TEST_CASE("The next pass of a new source has the files that it had, one by one") {

@@ -15,7 +15,7 @@ from programs import Daemon, Penstock, eventually  # noqa: E402
 SPEC = """
 name: "p"
 stage { range { stop: 4000 } }
-stage { thin { one_of: 2 seed: 3 } }
+stage { thin { one_of: 2 salt: 3 } }
 stage { keep_if { constant { name: "LOW" value: 10 } predicate: "value >= LOW" } }
 stage { join { rows: 8 } }
 stage { repeat {} }
@@ -71,7 +71,7 @@ def test_it_is_created_watched_changed_and_resumed(tmp_path, spec):
         assert "updated p from step" in ok(remote("update", "p", "--set", "join.rows=4"))
         refused = remote("update", "p", "--set", "thin.one_of=3")
         assert "keep_if (stage keep_if) behind it keeps elements" in refused.err
-        refused = remote("update", "p", "--set", "thin.seed=4")
+        refused = remote("update", "p", "--set", "thin.salt=4")
         assert "thin decides the order" in refused.err
     finally:
         daemon.stop()
@@ -80,7 +80,7 @@ def test_it_is_created_watched_changed_and_resumed(tmp_path, spec):
 PYTHON = """
 import penstock
 
-dataset = penstock.Dataset.range(100)._then("thin", [("one_of", 2), ("seed", 3)])._then("join", [("rows", 4)])
+dataset = penstock.Dataset.range(100)._then("thin", [("one_of", 2), ("salt", 3)])._then("join", [("rows", 4)])
 batches = [batch.tolist() for batch in dataset]
 assert 5 < len(batches) < 20, batches
 iterator = iter(dataset)

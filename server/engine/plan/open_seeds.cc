@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/engine/plan/plan_impl.h"
+#include "server/engine/spec/op_traits.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
@@ -15,34 +15,42 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// The field of an op in which the plan has a seed that was not given; "" where there is none.
-std::string OpenSeed(const Message& given, const Message& planned) {
-  const google::protobuf::Descriptor& type = *planned.GetDescriptor();
-  const google::protobuf::Reflection& reflection = *planned.GetReflection();
-  const bool has_texts = type.FindFieldByName("let") != nullptr;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor* const field = type.field(i);
-    if (field->name() == "seed" && !field->is_repeated() && reflection.HasField(planned, field) &&
-        !reflection.HasField(given, field)) {
-      return "seed: ";
-    }
-    // In the text of an expression a seed was added to each call without one.
-    if (!has_texts || field->cpp_type() != FieldDescriptor::CPPTYPE_STRING) continue;
-    if (!field->is_repeated()) {
-      const std::string text = reflection.GetString(given, field);
-      if (text != reflection.GetString(planned, field))
-        return absl::StrCat(field->name(), ": \"", text, "\": seed: ");
-      continue;
-    }
-    const int count =
-        std::min(reflection.FieldSize(given, field), reflection.FieldSize(planned, field));
-    for (int j = 0; j < count; ++j) {
-      const std::string text = reflection.GetRepeatedString(given, field, j);
-      if (text != reflection.GetRepeatedString(planned, field, j))
-        return absl::StrCat(field->name(), ": \"", text, "\": seed: ");
+// Whether a seed stands there. `stage`: of an op.
+bool HasSeed(const v1::Stage& stage, Option seed) {
+  const auto [options, field] = FindOption(*OptionsOf(stage), seed);
+  return options != nullptr && options->GetReflection()->HasField(*options, field);
+}
+
+// The first text of an op's expressions with a random function without a seed; "" where there is none.
+std::string OpenText(const v1::Stage& stage) {
+  v1::Stage given_seeds = stage;
+  GiveSeeds(&given_seeds);
+  for (const Option option : TraitsOf(stage).expressions) {
+    const FoundOption<const Message> found = FindOption(*OptionsOf(stage), option);
+    if (found.options == nullptr) continue;
+    const Message& seeded = *FindOption(*OptionsOf(given_seeds), option).options;
+    const google::protobuf::Reflection& reflection = *found.options->GetReflection();
+    const bool is_list = found.field->is_repeated();
+    const int count = is_list ? reflection.FieldSize(*found.options, found.field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const auto text = [&](const Message& of) {
+        return is_list ? reflection.GetRepeatedString(of, found.field, i)
+                       : reflection.GetString(of, found.field);
+      };
+      if (text(*found.options) != text(seeded))
+        return absl::StrCat(found.field->name(), ": \"", text(*found.options), "\": ");
     }
   }
   return "";
+}
+
+// The option of an op in which the plan has a seed that was not given; "" where there is none.
+std::string OpenSeed(const v1::Stage& given, const v1::Stage& planned) {
+  const Option seed = TraitsOf(planned).seed;
+  if (HasSeed(planned, seed) && !HasSeed(given, seed))
+    return absl::StrCat(OptionField(*OptionsOf(planned)->GetDescriptor(), seed)->name(), ": ");
+  const std::string text = OpenText(given);
+  return text.empty() ? "" : absl::StrCat(text, "seed: ");
 }
 
 }  // namespace
@@ -56,8 +64,7 @@ absl::Status CheckSeedsAreGiven(const v1::PipelineSpec& given, const v1::Pipelin
   for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
     const FieldDescriptor* const op = OpField(*after[i]);
     if (op == nullptr || OpField(*before[i]) != op) continue;
-    const std::string field = OpenSeed(before[i]->GetReflection()->GetMessage(*before[i], op),
-                                       after[i]->GetReflection()->GetMessage(*after[i], op));
+    const std::string field = OpenSeed(*before[i], *after[i]);
     if (field.empty()) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "stage ", names[i], ": ", field,

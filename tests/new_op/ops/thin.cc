@@ -71,7 +71,7 @@ class ThinOp final : public ChainedOrderOp {
 const OpRegistration<v1::Thin> kThin(
     "thin",
     {.keeps_elements = false,
-     .seed = v1::Thin::kSeedFieldNumber,
+     .seed = v1::Thin::kSaltFieldNumber,
      .folder = v1::Thin::kNotesFieldNumber,
      .without_effect = {v1::Thin::kNotesMaxFieldNumber},
      .may_change = {v1::Thin::kOneOfFieldNumber}},
@@ -81,9 +81,9 @@ const OpRegistration<v1::Thin> kThin(
             absl::StrCat("one_of: expected 1 to ", UINT32_MAX, ", found ", options.one_of()));
       }
       v1::Thin& resolved = *plan.stage_spec().mutable_thin();
-      if (!resolved.has_seed()) resolved.set_seed(DrawSeed());
+      if (!resolved.has_salt()) resolved.set_salt(DrawSeed());
       plan.AddOrder(
-          [key = plan.DrawKey(resolved.seed()), one_of = static_cast<uint32_t>(options.one_of())](
+          [key = plan.DrawKey(resolved.salt()), one_of = static_cast<uint32_t>(options.one_of())](
               FrontContext&, OrderInputs inputs) {
             return std::make_unique<ThinOp>(std::move(inputs[0]), key, one_of);
           });
