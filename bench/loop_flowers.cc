@@ -101,8 +101,9 @@ class Decoder {
   void Prepare(int height, int width) {
     if (width != width_) {
       arena_.Reset();
-      row_ = kernels::MakeBilinearRow(width, kSide, kChannels,
-                                      arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
+      row_ = kernels::MakeBilinearRowPart(
+          width, kSide, 0, kSide, kChannels, /*mirrored=*/false,
+          arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
       // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is aligned.
       row_bytes_ = (size_t{kChannels} * width + 63) / 64 * 64;
       pixels_ = arena_.Allocate(row_bytes_ * kRowsAtOnce + 4) + 4;

@@ -110,8 +110,9 @@ class Decoder {
     jpeg_crop_scanline(&info_, &left, &width);
     if (top_ > 0) jpeg_skip_scanlines(&info_, top_);
     arena_.Reset();
-    const kernels::BilinearRow row = kernels::MakeBilinearRow(
-        width_, kSide, kChannels, arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
+    const kernels::BilinearRow row =
+        kernels::MakeBilinearRowPart(width_, kSide, 0, kSide, kChannels, /*mirrored=*/false,
+                                     arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
     kernels::MakeBilinearTaps(height_, kSide, taps_);
     // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is aligned.
     const size_t row_bytes = (size_t{kChannels} * width + 63) / 64 * 64;

@@ -110,6 +110,14 @@ void PrintStages(const Interval& interval) {
   }
 }
 
+// The option that weighs an op's inputs; null where it has none.
+const FieldDescriptor* FindWeight(const google::protobuf::Descriptor& options) {
+  for (int i = 0; i < options.field_count(); ++i) {
+    if (options.field(i)->options().GetExtension(v1::weighs_inputs)) return options.field(i);
+  }
+  return nullptr;
+}
+
 // How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight. `stats` names an input by its last
 // stage.
 void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
@@ -133,7 +141,7 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
   for (const v1::Input* input : inputs) {
     for (const v1::Stage& nested : input->stage()) PrintDrawn(nested, stats);
   }
-  const FieldDescriptor* weight = options.GetDescriptor()->FindFieldByName("weight");
+  const FieldDescriptor* weight = FindWeight(*options.GetDescriptor());
   if (weight == nullptr || inputs.empty()) return;
   const bool is_weighed = reflection.FieldSize(options, weight) == static_cast<int>(inputs.size());
   std::vector<uint64_t> drawn;

@@ -112,6 +112,10 @@ bool HoldsNegative(const Node& node) {
   return std::any_of(values.begin(), values.end(), [](int64_t value) { return value < 0; });
 }
 
+const ElementwiseFunction& Named(std::string_view name) {
+  return std::get<ElementwiseFunction>(FindFunction(name)->function);
+}
+
 // What the function's rule says of the operands' common type.
 absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFunction& function,
                                    const std::vector<Value>& values) {
@@ -129,17 +133,18 @@ absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFuncti
   switch (function.rule) {
     case TypeRule::kPromote:
       // Flags add as "or" and multiply as "and".
-      if (made.type == DType::kBool && (function.name == "add" || function.name == "multiply")) {
-        made.function = &std::get<ElementwiseFunction>(
-            FindFunction(function.name == "add" ? "bitwise_or" : "bitwise_and")->function);
-      }
+      if (made.type == DType::kBool && !function.of_flags.empty())
+        made.function = &Named(function.of_flags);
       break;
     case TypeRule::kNumber:
+    case TypeRule::kPower:
       if (made.type == DType::kBool) return Refuse(syntax, function.name, "numbers", values.back());
-      if (function.name == "power" && IsInteger(made.type) && HoldsNegative(*values[1].node)) {
+      if (function.rule == TypeRule::kPower && IsInteger(made.type) &&
+          HoldsNegative(*values[1].node)) {
         if (!made.weak) {
           return ErrorAt(syntax.column,
-                         absl::StrCat("power: integers to negative integer powers are not allowed: "
+                         absl::StrCat(Text(function.name),
+                                      ": integers to negative integer powers are not allowed: "
                                       "make the base a float, as float32(x) ** -1; found ",
                                       Shown(values[0])));
         }
@@ -203,10 +208,6 @@ bool MixesSigns(const ElementwiseFunction& function, const std::vector<Value>& v
                                 : IsSigned(b.type.dtype) && a.type.dtype == DType::kUint64;
 }
 
-const ElementwiseFunction& Named(std::string_view name) {
-  return std::get<ElementwiseFunction>(FindFunction(name)->function);
-}
-
 }  // namespace
 
 absl::Status CheckRowsApart(const Syntax& syntax, std::string_view name,
@@ -239,11 +240,7 @@ Typer::Result Typer::CompareMixedSigns(const Syntax& syntax, const ElementwiseFu
   is_signed.node = *cast;
   Result compared = Apply(syntax, function, std::move(values));
   if (!compared.ok()) return compared;
-  const std::string_view name = function.name;
-  const bool of_negative =
-      name == "not_equal" || (is_left ? name == "less" || name == "less_equal"
-                                      : name == "greater" || name == "greater_equal");
-  if (of_negative) {
+  if (is_left ? function.of_lesser : function.of_greater) {
     return Apply(syntax, Named("bitwise_or"), {*std::move(negative), *std::move(compared)});
   }
   Result others = Apply(syntax, Named("invert"), {*std::move(negative)});
@@ -281,12 +278,11 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
     return Value{*cast, batch, {}};
   }
   if (function.rule == TypeRule::kRound && !IsFloating(made->type)) return values[0];
-  if (function.name == "invert" && made->type == DType::kBool) {
+  if (made->type == DType::kBool && made->function == &function && !function.of_flags.empty()) {
     // The opposite of a flag: turning over all of its bits would not give one.
     auto no = graph_.Constant({DType::kBool, {}}, {0}, false);
     if (!no.ok()) return At(syntax, no.status());
-    return Apply(syntax, std::get<ElementwiseFunction>(FindFunction("equal")->function),
-                 {values[0], Value{*no, false, {}}});
+    return Apply(syntax, Named(function.of_flags), {values[0], Value{*no, false, {}}});
   }
   if (const Node* unfit = FindUnfit(function, made->type, values); unfit != nullptr) {
     // Comparing with one that does not fit is still exact in the literal's type, to which the others saturate.

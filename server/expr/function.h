@@ -88,6 +88,7 @@ struct RowFunction {
 enum class TypeRule : uint8_t {
   kPromote,   // the promoted type of all arguments
   kNumber,    // the same, but flags are refused (NumPy's `-`)
+  kPower,     // the same, but of integers no constant second argument below 0 either
   kIntegral,  // the same for integers and flags only
   kInteger,   // the same for integers only
   kRound,     // the promoted type; integers are returned as they are
@@ -107,6 +108,13 @@ struct ElementwiseFunction {
   TypeRule rule;
   kernels::Operation operation;
   DType cast_to = DType::kInvalid;
+  // Of flags, where they are computed otherwise than integers: the function that does it. One with one argument more gets False as the last.
+  std::string_view of_flags = {};
+  // Of strings: the function that takes them. "": they are refused.
+  std::string_view of_strings = {};
+  // Of comparisons: what they give of a lesser number and a greater one, and of a greater one and a lesser one.
+  bool of_lesser = false;
+  bool of_greater = false;
 };
 
 // Another arrangement of the same elements. It costs nothing by itself: a view of a view, of a

@@ -1,7 +1,6 @@
 // f(x, axis=0): which function it is, its arguments, and a row function or a view bound to them.
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,25 +13,17 @@ namespace {
 // Comparisons, `+` and `where` of strings are other functions.
 const FunctionEntry* OfStrings(const FunctionEntry* entry,
                                const std::vector<std::optional<Value>>& arguments) {
-  constexpr std::pair<std::string_view, std::string_view> kOfStrings[] = {
-      {"equal", "string_equal"},     {"not_equal", "string_not_equal"},
-      {"less", "string_less"},       {"less_equal", "string_less_equal"},
-      {"greater", "string_greater"}, {"greater_equal", "string_greater_equal"},
-      {"add", "string_join"},        {"where", "string_where"},
-  };
-  const auto* const found =
-      std::find_if(std::begin(kOfStrings), std::end(kOfStrings),
-                   [&](const auto& names) { return names.first == entry->name(); });
-  if (found == std::end(kOfStrings)) return entry;
+  const auto* const function = std::get_if<ElementwiseFunction>(&entry->function);
+  if (function == nullptr || function->of_strings.empty()) return entry;
   // A choice between two texts is one, too.
-  const bool takes_texts = entry->name() == "where";
+  const bool takes_texts = function->rule == TypeRule::kSelect;
   const bool of_strings =
       std::any_of(arguments.begin(), arguments.end(), [&](const std::optional<Value>& argument) {
         if (!argument) return false;
         return argument->node == nullptr ? takes_texts
                                          : argument->node->type.dtype == DType::kString;
       });
-  return of_strings ? FindFunction(found->second) : entry;
+  return of_strings ? FindFunction(function->of_strings) : entry;
 }
 
 }  // namespace

@@ -180,11 +180,6 @@ size_t BilinearRowBytes(int64_t width_out, int channels) {
          RoundUp(blocks * kWindowBytes) + RoundUp(blocks * kBlockResults * sizeof(float));
 }
 
-BilinearRow MakeBilinearRow(int64_t width_in, int64_t width_out, int channels, uint8_t* memory) {
-  return MakeBilinearRowPart(width_in, width_out, 0, width_out, channels, /*mirrored=*/false,
-                             memory);
-}
-
 BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
                                 int channels, bool mirrored, uint8_t* memory) {
   BilinearRow row;

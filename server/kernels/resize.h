@@ -54,13 +54,11 @@ struct BilinearRow {
   int64_t num_blocks = 0;  // a multiple of 4; what the last ones give beyond the row means nothing
 };
 
-// Bytes that MakeBilinearRow() needs.
+// Bytes that MakeBilinearRowPart() needs.
 size_t BilinearRowBytes(int64_t width_out, int channels);
 
-// `memory` is aligned to 64 bytes and must live as long as the result is used.
-BilinearRow MakeBilinearRow(int64_t width_in, int64_t width_out, int channels, uint8_t* memory);
-// The same of `count` columns from `first` on of a row of `width_out` columns, from right to left if `mirrored`: the result's width_out
-// is `count`, as is that which `memory` has been asked for.
+// How to make `count` columns from `first` on of a row of `width_out` columns, from right to left if `mirrored`: the result's width_out is
+// `count`, as is that which `memory` has been asked for. `memory` is aligned to 64 bytes and must live as long as the result is used.
 BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
                                 int channels, bool mirrored, uint8_t* memory);
 

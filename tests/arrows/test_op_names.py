@@ -1,6 +1,8 @@
-"""No code outside of an op's own file knows ops by name: what an op is like stands in its registration (server/engine/spec/op_traits.h)."""
+"""No code outside of an op's own file knows ops by name: what an op is like stands in its registration (server/engine/spec/op_traits.h). Nor does the
+expression language know what a function is like by its name (ElementwiseFunction of server/expr/function.h)."""
 
 import ast
+import json
 import pathlib
 import re
 
@@ -63,6 +65,34 @@ def test_only_an_ops_own_file_names_it():
                     complaints.append(f"{name}: {found}")
     assert complaints == []
     assert used == set(EXCEPTIONS), "an exception that no file needs any more"
+
+
+# Names of functions in the language itself.
+FUNCTION_EXCEPTIONS = {
+    "server/expr/elementwise_call.cc": {"less", "bitwise_or", "invert", "bitwise_and"},  # what a comparison of signed and unsigned numbers is made of
+    "server/expr/drawn_numbers.h": {"shape", "float32", "float64"},  # a parameter and types
+}
+# The table of operators.
+OPERATORS = "server/expr/parser.cc"
+
+
+def names_of_functions(text, functions):
+    return set(re.findall(r'"(\w+)"', re.sub(r"//[^\n]*", "", text))) & functions
+
+
+def test_it_finds_names_of_functions():
+    found = names_of_functions('if (function.name == "invert") // "add"\n {"equal", "string_equal"}, "power: what"', {"invert", "add", "equal", "power"})
+    assert found == {"invert", "equal"}
+
+
+def test_the_language_knows_functions_by_what_they_register():
+    functions = {function["name"] for function in json.loads((ROOT / "docs/functions.json").read_text())}
+    found = {}
+    for path in sorted((ROOT / "server/expr").rglob("*")):
+        name = path.relative_to(ROOT).as_posix()
+        if path.suffix in {".h", ".cc"} and name != OPERATORS and (names := names_of_functions(path.read_text(), functions)):
+            found[name] = names
+    assert found == FUNCTION_EXCEPTIONS
 
 
 # In Python the modules of _dataset/ hold the ops' methods and what these declare of them (_spec/_stage.py).

@@ -88,6 +88,26 @@ TEST_CASE("Options that are called as declared ones are, are declared") {
   }
 }
 
+TEST_CASE("What weighs an op's inputs is a number for each") {
+  int found = 0;
+  for (const FieldDescriptor* const op : AllOps()) {
+    const Descriptor& options = *op->message_type();
+    for (int i = 0; i < options.field_count(); ++i) {
+      const FieldDescriptor& field = *options.field(i);
+      const bool weighs = field.options().GetExtension(v1::weighs_inputs);
+      INFO(op->name() << "." << field.name());
+      CHECK((weighs || field.name() != "weight"));
+      if (!weighs) continue;
+      ++found;
+      CHECK(TypeOf(options, field.number()) == "repeated double");
+      const FieldDescriptor* const input = options.FindFieldByName("input");
+      REQUIRE(input != nullptr);
+      CHECK(input->message_type() == v1::Input::descriptor());
+    }
+  }
+  CHECK(found > 0);
+}
+
 TEST_CASE(
     "An option is found in the message that ops have in common, and not made where that is "
     "absent") {

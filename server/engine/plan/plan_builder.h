@@ -161,9 +161,6 @@ class PlanBuilder {
   void EndSectionAsIs() { sections_.EndAsIs(); }
   // The same where cells are to hold nothing but the elements, since others load them.
   void EndSectionAlone() { sections_.EndAlone(); }
-  // The same where nobody looks at the elements: cells hold nothing, and what computes them is done
-  // for its failures.
-  void EndSectionEmpty() { sections_.EndEmpty(); }
   // Where an ignore_errors follows, elements that fail up to here are left out here and not behind
   // the stage, which counts or joins them. InvalidArgument as EndBatches().
   absl::Status LeaveOutFailures() { return sections_.LeaveOutFailures(); }

@@ -197,9 +197,9 @@ class FeatureLoad {
   std::optional<ArrowWalk> walk_;
 };
 
-class Loader final : public ColumnLoader {
+class ArrowLoaderImpl final : public ColumnLoader {
  public:
-  explicit Loader(ArrowSource source)
+  explicit ArrowLoaderImpl(ArrowSource source)
       : source_(std::move(source)), buffers_(*source_.batches, source_.first_file) {
     for (const ArrowFeature& feature : source_.features)
       output_.push_back({feature.name, feature.type});
@@ -349,7 +349,7 @@ class Places final : public RecordFormat, public RecordAccess, public RowPlaces 
 }  // namespace
 
 std::unique_ptr<ColumnLoader> ArrowLoader(ArrowSource source) {
-  return std::make_unique<Loader>(std::move(source));
+  return std::make_unique<ArrowLoaderImpl>(std::move(source));
 }
 
 std::shared_ptr<const RecordFormat> ArrowPlaces(std::shared_ptr<const ArrowBatches> batches,

@@ -17,11 +17,11 @@ constexpr kernels::Operation Of(Arithmetic code, Arithmetic reversed) {
 
 const ElementwiseFunction kFamily[] = {
     {"add", "add(a, b)", "a + b. Integers wrap; bools give a | b.", 2, TypeRule::kPromote,
-     Of(Arithmetic::kAdd)},
+     Of(Arithmetic::kAdd), DType::kInvalid, "bitwise_or", "string_join"},
     {"subtract", "subtract(a, b)", "a - b. Integers wrap; bools are refused.", 2, TypeRule::kNumber,
      Of(Arithmetic::kSubtract, Arithmetic::kReverseSubtract)},
     {"multiply", "multiply(a, b)", "a * b. Integers wrap; bools give a & b.", 2, TypeRule::kPromote,
-     Of(Arithmetic::kMultiply)},
+     Of(Arithmetic::kMultiply), DType::kInvalid, "bitwise_and"},
     {"divide", "divide(a, b)", "a / b, always floating: two integers give float64.", 2,
      TypeRule::kDivide, Of(Arithmetic::kDivide, Arithmetic::kReverseDivide)},
     {"floor_divide", "floor_divide(a, b)",
@@ -32,7 +32,7 @@ const ElementwiseFunction kFamily[] = {
     {"power", "power(a, b)",
      "a ** b. Integers wrap. An integer to a constant power below 0 is refused, but for two "
      "literals: 10 ** -3 is 0.001. To such a power of the data it is 0, but for 1 and -1.",
-     2, TypeRule::kNumber, Of(Arithmetic::kPower, Arithmetic::kReversePower)},
+     2, TypeRule::kPower, Of(Arithmetic::kPower, Arithmetic::kReversePower)},
     {"minimum", "minimum(a, b)", "The lesser of two, or NaN if one is NaN.", 2, TypeRule::kPromote,
      Of(Arithmetic::kMinimum)},
     {"maximum", "maximum(a, b)", "The greater of two, or NaN if one is NaN.", 2, TypeRule::kPromote,

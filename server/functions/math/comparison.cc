@@ -16,19 +16,30 @@ constexpr kernels::Operation Of(Test code) {
   return {kernels::FindTest, static_cast<int>(code), -1};
 }
 
+// One that looks at the order of its arguments; the flags are ElementwiseFunction's.
+constexpr ElementwiseFunction InOrder(std::string_view name, std::string_view signature,
+                                      std::string_view doc, kernels::Operation operation,
+                                      std::string_view of_strings, bool of_lesser,
+                                      bool of_greater) {
+  return {name, signature,  doc,       2,         TypeRule::kCompare, operation, DType::kInvalid,
+          {},   of_strings, of_lesser, of_greater};
+}
+
 const ElementwiseFunction kFamily[] = {
-    {"equal", "equal(a, b)", "a == b.", 2, TypeRule::kCompare,
-     Of(Comparison::kEqual, Comparison::kEqual)},
-    {"not_equal", "not_equal(a, b)", "a != b.", 2, TypeRule::kCompare,
-     Of(Comparison::kNotEqual, Comparison::kNotEqual)},
-    {"less", "less(a, b)", "a < b.", 2, TypeRule::kCompare,
-     Of(Comparison::kLess, Comparison::kGreater)},
-    {"less_equal", "less_equal(a, b)", "a <= b.", 2, TypeRule::kCompare,
-     Of(Comparison::kLessEqual, Comparison::kGreaterEqual)},
-    {"greater", "greater(a, b)", "a > b.", 2, TypeRule::kCompare,
-     Of(Comparison::kGreater, Comparison::kLess)},
-    {"greater_equal", "greater_equal(a, b)", "a >= b.", 2, TypeRule::kCompare,
-     Of(Comparison::kGreaterEqual, Comparison::kLessEqual)},
+    InOrder("equal", "equal(a, b)", "a == b.", Of(Comparison::kEqual, Comparison::kEqual),
+            "string_equal", false, false),
+    InOrder("not_equal", "not_equal(a, b)", "a != b.",
+            Of(Comparison::kNotEqual, Comparison::kNotEqual), "string_not_equal", true, true),
+    InOrder("less", "less(a, b)", "a < b.", Of(Comparison::kLess, Comparison::kGreater),
+            "string_less", true, false),
+    InOrder("less_equal", "less_equal(a, b)", "a <= b.",
+            Of(Comparison::kLessEqual, Comparison::kGreaterEqual), "string_less_equal", true,
+            false),
+    InOrder("greater", "greater(a, b)", "a > b.", Of(Comparison::kGreater, Comparison::kLess),
+            "string_greater", false, true),
+    InOrder("greater_equal", "greater_equal(a, b)", "a >= b.",
+            Of(Comparison::kGreaterEqual, Comparison::kLessEqual), "string_greater_equal", false,
+            true),
     {"logical_and", "logical_and(a, b)", "Whether both are not zero; NaN is not zero.", 2,
      TypeRule::kCompare, Of(Comparison::kLogicalAnd, Comparison::kLogicalAnd)},
     {"logical_or", "logical_or(a, b)", "Whether one is not zero; NaN is not zero.", 2,
@@ -50,7 +61,10 @@ const ElementwiseFunction kFamily[] = {
      3,
      TypeRule::kSelect,
      {kernels::FindSelection, static_cast<int>(kernels::Selection::kSelect),
-      static_cast<int>(kernels::Selection::kReverseSelect)}},
+      static_cast<int>(kernels::Selection::kReverseSelect)},
+     DType::kInvalid,
+     {},
+     "string_where"},
     {"clip",
      "clip(x, low, high)",
      "minimum(maximum(x, low), high).",

@@ -19,7 +19,7 @@ const ElementwiseFunction kFamily[] = {
     {"negative", "negative(x)", "-x. Integers wrap; bools are refused.", 1, TypeRule::kNumber,
      Of(Simple::kNegative)},
     {"invert", "invert(x)", "~x: all bits turned over; of a bool, its opposite.", 1,
-     TypeRule::kIntegral, Of(Simple::kInvert)},
+     TypeRule::kIntegral, Of(Simple::kInvert), DType::kInvalid, "equal"},
     {"abs", "abs(x)", "The absolute value. That of the least integer wraps to itself.", 1,
      TypeRule::kPromote, Of(Simple::kAbsolute)},
     {"sign", "sign(x)", "-1, 0 or 1; NaN of NaN.", 1, TypeRule::kNumber, Of(Simple::kSign)},

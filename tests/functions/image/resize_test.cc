@@ -82,8 +82,8 @@ TEST_CASE("resize: a kernel equals its scalar twin on all widths") {
         for (const int64_t width_out : {1, 2, 3, 5, 8, 16, 17, 31, 33, 64, 100}) {
           CAPTURE(set, channels, width_in, width_out);
           Arena arena;
-          const kernels::BilinearRow row = kernels::MakeBilinearRow(
-              width_in, width_out, channels,
+          const kernels::BilinearRow row = kernels::MakeBilinearRowPart(
+              width_in, width_out, 0, width_out, channels, /*mirrored=*/false,
               arena.Allocate(kernels::BilinearRowBytes(width_out, channels)));
           // Exactly a row, so that a sanitizer sees reads beyond it.
           std::vector<uint8_t> in(width_in * channels);

@@ -27,7 +27,8 @@ from penstock._dataset._sources import Sources
 from penstock._dataset._watched import Watched
 from penstock._dataset._work import Work
 from penstock._options import Options
-from penstock._running._iterator import DatasetIterator, NumpyIterator
+from penstock._running._iterator import DatasetIterator
+from penstock._running._numpy_iterator import NumpyIterator
 from penstock._spec._lines import user_line
 from penstock._spec._stage import Spec, Trait
 from penstock._tracing import _program, _refusals, _trace, _user_function

@@ -12,14 +12,11 @@ import time
 import warnings
 from typing import Any, Dict
 
-import numpy as np
-
 from penstock import _control, _core, _errors, _show
 from penstock._options import Options
-from penstock._running import _daemon, _offering, _watching
+from penstock._running import _daemon, _left_out, _offering, _watching
 from penstock._running._undivided import Undivided
-from penstock._spec._lines import user_line
-from penstock._spec._stage import Nested, Spec, Trait
+from penstock._spec._stage import Spec
 
 _numbers = itertools.count(1)
 # Between two looks for a daemon that has gone away.
@@ -401,7 +398,7 @@ class DatasetIterator:
         return self._with_skipped(dict(self._stats))
 
     def _with_skipped(self, stats):
-        if stats and leaves_out(self._dataset._stages):
+        if stats and _left_out.may_leave_out(self._dataset._stages):
             stats["left_out"] = self.skipped().count
         return stats
 
@@ -420,28 +417,14 @@ class DatasetIterator:
 
     def _note_skipped(self, loader):
         """Asks what was left out, and warns of it, where the dataset has stages that leave something out."""
-        if leaves_out(self._dataset._stages):
+        if _left_out.may_leave_out(self._dataset._stages):
             self._ask_skipped(loader)
             self._warn_of_skipped()
 
     def _warn_of_skipped(self):
         """Once for a dataset."""
-        if self._skipped is None:
-            return
-        self._dataset._skipped = self._skipped
-        if not self._skipped.count or self._dataset._told_of_skipped:
-            return
-        self._dataset._told_of_skipped = True
-        count, places = self._skipped
-        first = "".join(f", first of all: {place['reason']} ({_where(place)})" for place in places[:1])
-        line = user_line()
-        warnings.warn_explicit(
-            f"what was left out (ignore_errors, on_damage): {count} element{'' if count == 1 else 's'}{first}. skipped() of the dataset, the iterator or the "
-            "loader lists them",
-            RuntimeWarning,
-            line.file,
-            line.number,
-        )
+        if self._skipped is not None:
+            _left_out.tell(self._dataset, self._skipped)
 
     @property
     def closed(self) -> bool:
@@ -463,7 +446,7 @@ class DatasetIterator:
             with contextlib.suppress(_errors.FailedPreconditionError):
                 self._stats = _watching.with_bottleneck(loader._counters(), loader.socket, loader.pipeline, ask=False)
             self._dataset._stats = dict(self._stats)
-            if not sys.is_finalizing() and leaves_out(self._dataset._stages):
+            if not sys.is_finalizing() and _left_out.may_leave_out(self._dataset._stages):
                 self._ask_skipped(loader)
         self._loader = None
         if loader is not None and self._process == os.getpid():
@@ -482,23 +465,6 @@ class DatasetIterator:
             connection.close()
 
 
-def _where(place):
-    """A place that was skipped, in words. Arrays have no file."""
-    return f"{place['file']}, offset {place['offset']}" if place["file"] else f"number {place['offset']} of its source"
-
-
-def leaves_out(stages):
-    """Whether one of them, or of those inside, may leave elements out where the data is wrong."""
-    for stage in stages:
-        if stage.is_(Trait.LEAVES_OUT) or any(field == "damage" and value is not None for field, value in stage.fields):
-            return True
-        for _, value in stage.fields:
-            for inner in value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(inner, Nested) and leaves_out(inner.stages):
-                    return True
-    return False
-
-
 def _wait_for_others(loader):
     """What other threads have taken is behind the position, once they have noted it; and they are not to find the loader closed."""
     for _ in range(_LEAVING_LOOKS):
@@ -515,19 +481,3 @@ def _seek(loader, state):
         raise _errors.FailedPreconditionError(
             "the state is that of an iterator before its first element, and has no cursor; delete the pipeline to begin there"
         )
-
-
-class NumpyIterator(DatasetIterator):
-    """The same with NumPy's scalars and bytes in the place of arrays without axes, as as_numpy_iterator gives them."""
-
-    def __next__(self) -> Any:
-        return _with_scalars(super().__next__())
-
-
-def _with_scalars(element):
-    if isinstance(element, np.ndarray):
-        return element if element.ndim else element[()]
-    if isinstance(element, dict):
-        return {key: _with_scalars(value) for key, value in element.items()}
-    # Sparse tensors are named tuples.
-    return tuple(map(_with_scalars, element)) if type(element) is tuple else element
