@@ -17,11 +17,12 @@
 #include "io/remote/cached_ranges.h"
 #include "io/remote/disk_cache.h"
 #include "io/remote/remote_client.h"
+#include "io/remote/span_pool.h"
 
 namespace penstock {
 namespace {
 
-constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
+constexpr uint64_t kBlockBytes = SpanPool::kBlockBytes;
 constexpr uint64_t kBlocksMax = 64;
 constexpr std::chrono::milliseconds kLookTime(100);
 

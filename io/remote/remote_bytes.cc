@@ -5,10 +5,13 @@
 #include <cstring>
 #include <utility>
 
+#include "io/remote/disk_cache.h"
+
 namespace penstock {
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
+// What a cache folder keeps whole pages of.
+constexpr uint64_t kPageBytes = DiskCache::kPageBytes;
 // What a job of somebody who waits is cut into where nobody reads on.
 constexpr uint64_t kAloneBytes = SpanPool::kBlockBytes;
 

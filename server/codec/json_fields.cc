@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/feature_limits.h"
 
 namespace penstock {
 namespace {
-
-constexpr int kMaxFeatures = 4096;
-constexpr int64_t kMaxValues = 1 << 26;  // of the known sizes
 
 absl::Status ReadPath(const v1::JsonFeature& spec, JsonField* field) {
   const std::string& path = spec.has_path() ? spec.path() : spec.name();

@@ -1,7 +1,7 @@
 // The features that a decode_json wants: where their values stand in a document, and what they become.
 //
 // Threads:  one thread, while a plan is made; then constant.
-// Limits:   4,096 features; 2^26 values in the axes of known size of each; kListAxesMax axes of any size.
+// Limits:   those of server/codec/feature_limits.h; kListAxesMax axes of any size.
 #pragma once
 
 #include <cstddef>

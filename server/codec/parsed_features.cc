@@ -8,14 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/arena.h"
 #include "base/dtype.h"
+#include "server/codec/feature_limits.h"
 
 namespace penstock {
 namespace {
 
 using Kind = ParsedFeaturePlan::Kind;
-
-constexpr int kMaxFeatures = 4096;
-constexpr int64_t kMaxValues = 1 << 26;  // of one feature: a default is kept in memory
 
 absl::Status Invalid(const std::string& feature, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("feature \"", feature, "\": ", what));

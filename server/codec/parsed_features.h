@@ -1,7 +1,7 @@
 // The features that a parse_example or parse_sequence_example wants: which lists of a serialized message, and what they become.
 //
 // Threads:  one thread, while a plan is made; then constant.
-// Limits:   kMaxFeatures features; defaults of kMaxValues values.
+// Limits:   those of server/codec/feature_limits.h.
 #pragma once
 
 #include <cstddef>

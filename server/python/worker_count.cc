@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/worker_margin.h"
+
 namespace penstock::python {
 namespace {
 
 // Workers that are busy for so much of their time are what rows wait for.
 constexpr double kBusy = 0.85;
-// What is left free, so that a row that takes longer than others makes nobody wait.
-constexpr double kMargin = 1.15;
 constexpr int kMostPatience = 320;
 
 }  // namespace
@@ -40,7 +40,7 @@ int WorkerCount::Look(uint64_t now_ns, uint64_t busy_ns, int workers, bool rows_
   if (now_ns - down_.at_ns < kDownNs) return workers;
   const double work = Work(down_, now_ns, busy_ns);
   down_ = {now_ns, busy_ns};
-  const int enough = std::max(1, static_cast<int>(std::ceil(work * kMargin)));
+  const int enough = std::max(1, static_cast<int>(std::ceil(work * kWorkerMargin)));
   quiet_ = enough < workers ? quiet_ + 1 : 0;
   if (quiet_ < patience_) return workers;
   stepped_down_ = true;

@@ -4,7 +4,8 @@ The process (_worker) sets `key`, of the stage, and `path`, of each element (bas
 any other process there is no element.
 """
 
-_MASK = (1 << 64) - 1
+MASK = (1 << 64) - 1
+STEP = 0x9E3779B97F4A7C15
 
 key = None
 path = None
@@ -24,18 +25,18 @@ def mixed(key, path):
 
 
 def spread(key):
-    """What mixed() does first, of the key alone."""
-    state = (key + 0x9E3779B97F4A7C15) & _MASK
-    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    """What mixed() does first, of the key alone: a step of splitmix64 (Steele, Lea and Flood 2014)."""
+    state = (key + STEP) & MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
     return state ^ (state >> 31)
 
 
 def mixed_in(state, path):
     """And the rest of it."""
-    state = (state + path) & _MASK
-    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & _MASK
+    state = (state + path) & MASK
+    state = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    state = ((state ^ (state >> 27)) * 0x94D049BB133111EB) & MASK
     return state ^ (state >> 31)
 
 

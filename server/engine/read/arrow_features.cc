@@ -8,13 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/float16.h"
+#include "server/codec/feature_limits.h"
 #include "server/codec/wire.h"
 
 namespace penstock {
 namespace {
-
-constexpr int kMaxFeatures = 4096;
-constexpr int64_t kMaxValues = 1 << 26;  // of the known sizes
 
 // The axes as the column has them.
 Shape ShapeOf(const ArrowColumn& column) {

@@ -1,6 +1,7 @@
 #include "server/engine/tasks/calls_under_way.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 
 namespace penstock {
 namespace {
@@ -23,7 +24,6 @@ uint64_t HungAfterNs(CallKind kind, uint64_t hung_read_ns) {
 }
 
 absl::Status ReadDeadlineError(const CallUnderWay& read, uint64_t deadline_ns) {
-  constexpr uint64_t kNsPerMs = 1'000'000;
   return absl::DeadlineExceededError(
       absl::StrCat(read.doing, " did not return within read_deadline_ms: ", read.ns / kNsPerMs,
                    " > ", deadline_ns / kNsPerMs, " ms; a disk or network hangs (", read.path,

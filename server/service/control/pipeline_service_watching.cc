@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "base/nanoseconds.h"
 #include "base/utf8.h"
 #include "server/engine/run/token_indexer.h"
 #include "server/service/control/pipeline_service.h"
@@ -20,7 +21,6 @@ constexpr int kDefaultIntervalMs = 1000;
 constexpr int kMinIntervalMs = 50;
 constexpr int kDefaultSheetRows = 16;
 constexpr int kMaxIntervalMs = 3'600'000;
-constexpr int64_t kNsPerMs = 1'000'000;
 // How often a call looks whether its caller is still there.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
 

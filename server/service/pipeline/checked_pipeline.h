@@ -15,6 +15,7 @@
 #include "base/numa_node.h"
 #include "penstock/v1/control.pb.h"
 #include "penstock/v1/server.pb.h"
+#include "ring/layout.h"
 #include "server/engine/plan/plan.h"
 
 namespace penstock {
@@ -42,7 +43,7 @@ uint32_t DefaultSlotsOf(const CheckedPipeline& checked);
 
 // Numbers that a spec, or a change of it, may name; 0: the daemon chooses.
 inline constexpr int kMinSlots = 2;
-inline constexpr int kMaxSlots = 64;
+inline constexpr int kMaxSlots = ring::kMaxSlots;
 absl::Status CheckSlots(int64_t slots);
 inline constexpr int64_t kMinReadAhead = 64 << 10;
 inline constexpr int64_t kMaxReadAhead = 64 << 20;

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
 #include "server/service/state/slow_policy.h"
 
 namespace penstock {
 namespace {
-
-constexpr uint64_t kNsPerMs = 1'000'000;
 
 const char* ModeName(ring::GroupMode mode) {
   switch (mode) {

@@ -7,12 +7,12 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 
 namespace penstock {
 namespace {
 
 constexpr uint64_t kWakeId = 0;
-constexpr int64_t kNsPerMs = 1'000'000;
 
 int Register(int epoll, int fd, uint32_t events, uint64_t id) {
   epoll_event event{};

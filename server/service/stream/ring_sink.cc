@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/utf8.h"
+#include "server/engine/plan/cursor.h"
 #include "spdlog/spdlog.h"
 
 namespace penstock {
@@ -20,8 +21,7 @@ constexpr uint32_t kMinSlots = 3;
 // slots drive out of it costs more, and waking up is a smaller part of a larger batch's time.
 constexpr uint32_t kMinFastSlots = 4;
 constexpr uint32_t kMaxDefaultSlots = 8;
-// Address space for the slots that more consumers will need; it costs nothing until they attach.
-constexpr uint32_t kMaxSlots = 64;
+static_assert(kMaxCursorBytes == ring::kMaxCursorBytes, "a slot has room for any cursor");
 
 }  // namespace
 
@@ -74,7 +74,8 @@ absl::StatusOr<std::unique_ptr<RingSink>> RingSink::Create(const std::string& pi
   options.pass_steps = asked.count.pass_steps;
   options.pass_last_rows = asked.count.pass_last_rows;
   options.slots = slots;
-  options.slots_max = asked.slots_grow ? kMaxSlots : slots;
+  // Address space for the slots that more consumers will need; it costs nothing until they attach.
+  options.slots_max = asked.slots_grow ? ring::kMaxSlots : slots;
   options.structure = std::move(asked.structure);
   std::unique_ptr<ring::Writer> writer;
   const ring::Status status = ring::Writer::Create(options, &writer);

@@ -5,16 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/worker_margin.h"
 #include "server/service/watch/analysis.h"
 #include "server/service/watch/percent.h"
 
 namespace penstock {
-namespace {
-
-// What is left free, so that a step that costs more than others makes nobody wait.
-constexpr double kMargin = 1.15;
-}  // namespace
-
 int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
   const v1::Analysis& now = stats.analysis();
   if (settling_.Passes()) return workers;
@@ -35,14 +30,14 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
       return workers;
     }
     if (stepped_down_) patience_.Double();
-    const double needed = work * kMargin / std::max(0.05, 1 - wait);
+    const double needed = work * kWorkerMargin / std::max(0.05, 1 - wait);
     const int wanted = std::clamp(static_cast<int>(std::ceil(needed)), workers + 1,
                                   std::max(workers + 1, 2 * workers));
     stepped_down_ = false;
     return Choose(workers, std::min(wanted, most_),
                   absl::StrCat("consumers waited ", Percent(wait), " of their time"));
   }
-  const int enough = std::max(1, static_cast<int>(std::ceil(work * kMargin)));
+  const int enough = std::max(1, static_cast<int>(std::ceil(work * kWorkerMargin)));
   if (enough >= workers) {
     quiet_ = 0;
     reason_ = absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", workers,

@@ -22,7 +22,6 @@ from penstock._tracing import _draws
 
 # Arrays of a closure below this travel in the pickle itself.
 _MIN_PART_BYTES = 16 << 10
-_MAGIC = b"penstock python\n"
 _NAMES = {np.dtype(name).name for name in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()}
 
 
@@ -60,6 +59,8 @@ def _written(parts, code):
     import fcntl
     import json
 
+    from penstock._worker._function import MAGIC
+
     offsets, offset = [], 0
     for part in parts:
         offsets.append(offset)
@@ -69,13 +70,13 @@ def _written(parts, code):
     while True:
         described = _header([[room + offset, _size(part)] for offset, part in zip(offsets, parts)], code)
         header = json.dumps(described).encode()
-        if len(_MAGIC) + 8 + len(header) <= room:
+        if len(MAGIC) + 8 + len(header) <= room:
             break
         room *= 2
     fd = os.memfd_create("penstock-function", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)  # novermin: numbers, not types
     try:
         with open(fd, "wb", closefd=False) as file:
-            file.write(_MAGIC + len(header).to_bytes(8, "little") + header)
+            file.write(MAGIC + len(header).to_bytes(8, "little") + header)
             for offset, part in zip(offsets, parts):
                 file.seek(room + offset)
                 file.write(part)

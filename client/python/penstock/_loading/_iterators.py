@@ -21,14 +21,12 @@ from penstock._spec._stage import with_seed
 from penstock._loading import _iterables, _parcel, _payload, _state
 from penstock._loading._indices import pack
 from penstock._loading._outlines import Outlines
-from penstock._loading._position import Streams, begin_epoch
+from penstock._loading._position import MOST_BATCHES, MOST_INDICES, Streams, begin_epoch
 from penstock._loading._stream import Stream
 from penstock._loading._worker import ASKED_WORKER, ENDED, HEAD, NUMBER, STATE, Batches, Job
 
 # Of one pipeline: indices that are drawn and handed over together. The first of an epoch is small, so that it begins soon.
 _FIRST_INDICES = 1 << 16
-_MOST_INDICES = 1 << 20
-_MOST_BATCHES = 1 << 16
 # The same of a sampler that does not say how long it is, which may look at what the trainer has made of the batches before.
 _BATCHES_OF_UNSIZED = 256
 _ENDLESS = 1 << 62
@@ -198,10 +196,10 @@ class MapStyle(_ByWorkers):
         self._hand_over()
 
     def _hand_over(self):
-        batches = _MOST_BATCHES if self._is_sized else max(_BATCHES_OF_UNSIZED, self._prefetch)
+        batches = MOST_BATCHES if self._is_sized else max(_BATCHES_OF_UNSIZED, self._prefetch)
         drawn = self._ahead + self._indices.draw_until(batches, self._most_indices)
         self._ahead = []
-        self._most_indices = _MOST_INDICES
+        self._most_indices = MOST_INDICES
         if not drawn:
             return
         rows = self._indices.rows(drawn, self.position.base_seed, self.position.turn)

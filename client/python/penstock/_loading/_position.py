@@ -5,8 +5,8 @@ from penstock._loading import _state
 from penstock._loading._indices import Digest, Generators, Indices
 
 # Indices and batches that are drawn at once, on the way to where a loop goes on.
-_MOST_INDICES = 1 << 20
-_MOST_BATCHES = 1 << 16
+MOST_INDICES = 1 << 20
+MOST_BATCHES = 1 << 16
 
 
 class Position:
@@ -85,7 +85,7 @@ def begin_epoch(iterator, loader, turn):
     with indices.at(resume["generators"]):
         left = resume["batches"]
         while left:
-            drawn = indices.draw_until(min(left, _MOST_BATCHES), _MOST_INDICES)
+            drawn = indices.draw_until(min(left, MOST_BATCHES), MOST_INDICES)
             if not drawn:
                 break
             position.add(indices.rows(drawn, 0, 0))

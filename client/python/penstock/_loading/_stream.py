@@ -4,9 +4,7 @@ import time
 
 from penstock._loading import _iterables, _payload, _state
 from penstock._loading._worker import ENDED, STATE, Worker, encoded, mixed, of_process, seed
-
-# An iterable's state is asked for no more often: it may cost as much as a batch.
-_STATE_NS = 20_000_000
+from penstock._worker._elements import STATE_NS
 
 
 class Stream:
@@ -74,7 +72,7 @@ class Stream:
     def _state(self):
         """The iterable's, packed; None where it has none, or where it was asked lately."""
         now = time.monotonic_ns()
-        if self._worker.iterator is None or now - self._state_ns < _STATE_NS:
+        if self._worker.iterator is None or now - self._state_ns < STATE_NS:
             return None
         self._state_ns = now
         states = _iterables.state_of(self._worker.dataset, self._worker.iterator)

@@ -22,8 +22,6 @@ LIST, TUPLE, LONE, PICKLED = range(4)
 # Flags of a payload: the code asked for get_worker_info(); the worker's iterable has ended; the batch is a pair, with the iterable's state behind it.
 ASKED_WORKER, ENDED, STATE = 1, 2, 4
 
-_MASK = (1 << 64) - 1
-
 
 class Job:
     """What all workers of a DataLoader get.
@@ -128,10 +126,7 @@ def mixed(*parts):
     """64 bits of several integers: splitmix64 (Steele, Lea and Flood 2014) of each upon the other."""
     mixed = 0
     for part in parts:
-        mixed = (mixed + (part & _MASK) * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) & _MASK
-        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-        mixed ^= mixed >> 31
+        mixed = _row.spread(mixed + (part & _row.MASK) * 0xD1342543DE82EF95)
     return mixed
 
 

@@ -7,10 +7,9 @@ import os
 import re
 import threading
 
+from penstock import _row
 from penstock._spec import _textproto
 from penstock._spec._lines import user_line
-
-_MASK = (1 << 64) - 1
 
 
 class Seed:
@@ -71,11 +70,8 @@ class Seed:
         base = self.base()
         if number == 0 or not self._reshuffle:
             return base
-        # splitmix64 (Steele, Lea and Flood 2014), without the sign.
-        mixed = (base + number * 0x9E3779B97F4A7C15) & _MASK
-        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
-        return (mixed ^ (mixed >> 31)) >> 1
+        # As many steps of splitmix64 from there, without the sign.
+        return _row.spread(base + (number - 1) * _row.STEP) >> 1
 
 
 class _FirstSeed(Seed):

@@ -6,12 +6,12 @@ import os
 import struct
 import sys
 
-_MAGIC = b"penstock python\n"
+MAGIC = b"penstock python\n"
 
 
 def read_header(file):
-    head = os.pread(file, len(_MAGIC) + 8, 0)
-    (size,) = struct.unpack_from("=Q", head, len(_MAGIC))
+    head = os.pread(file, len(MAGIC) + 8, 0)
+    (size,) = struct.unpack_from("=Q", head, len(MAGIC))
     return json.loads(os.pread(file, size, len(head)))
 
 

@@ -1,0 +1,12 @@
+// Units of time in nanoseconds, as all times are inside.
+//
+// Threads:  constants.
+#pragma once
+
+#include <cstdint>
+
+namespace penstock {
+
+inline constexpr int64_t kNsPerMs = 1'000'000;
+
+}  // namespace penstock
