@@ -2,13 +2,15 @@
 
     python tests/arrows/include_arrows.py [ROOT]
 
-prints a line for each forbidden include and exits with 1 if there is one. A module is a folder of ALLOWED, and so is a room, which is
+prints a line for each forbidden include and exits with 1 if there is one; --write-readmes renews what the README.md of each room says of
+who comes in. A module is a folder of ALLOWED, and so is a room, which is
 a folder of a module; the includes looked at are those in quotes, which are written from the root of the tree.
 """
 
 import pathlib
 import re
 import sys
+import textwrap
 
 # Module: the modules that its files include, besides their own. Lowest first: a module includes only what stands before it. The lists
 # are exact: an arrow that no file needs any more is a complaint, too. The engine has no arrow to ring: it fills the spans of an abstract
@@ -241,6 +243,42 @@ def rooms():
     return sorted(module for module in ALLOWED if module.count("/") == {"io": 1, "server": 2}.get(module.split("/")[0]))
 
 
+# Other modules that say who comes in, besides the rooms.
+MODULES_WITH_README = [
+    "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda",
+    "client/c", "client/ctl", "client/ctl/inspect", "client/samples",
+]
+
+
+def who_comes_in(module):
+    """The sentence of a module's README.md: the modules that may include it. Of a folder whose modules all do, its name alone."""
+    coming = [other for other, modules in ALLOWED.items() if module in modules]
+    folders = {}
+    for other in ALLOWED:
+        folders.setdefault(other.rpartition("/")[0], []).append(other)
+    words = []
+    for other in coming:
+        folder = other.rpartition("/")[0]
+        siblings = [sibling for sibling in folders[folder] if sibling != module]
+        if folder.count("/") and len(siblings) > 1 and set(siblings) <= set(coming):
+            word = f"all rooms of `{folder}`"
+        else:
+            word = f"`{other}`"
+        if word not in words:
+            words.append(word)
+    return f"Who comes in: {', '.join(words) or 'nobody'}."
+
+
+def write_readmes(root):
+    """Renews the sentence in all of them."""
+    for module in [*rooms(), *MODULES_WITH_README]:
+        path = pathlib.Path(root) / module / "README.md"
+        parts = [part for part in path.read_text().rstrip("\n").split("\n\n") if not part.startswith("Who comes in: ")]
+        sentence = textwrap.fill(who_comes_in(module), 100, break_long_words=False, break_on_hyphens=False)
+        # Behind the first paragraph, which says what lives there.
+        path.write_text("\n\n".join([*parts[:2], sentence, *parts[2:]]) + "\n")
+
+
 def cycles(arrows):
     """Yields each cycle that a depth-first walk meets, as a list that ends with its first module."""
     done = set()
@@ -258,6 +296,9 @@ def cycles(arrows):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--write-readmes"]:
+        write_readmes(pathlib.Path(__file__).parents[2])
+        sys.exit()
     found, _ = check(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
     print("\n".join(found))
     sys.exit(1 if found else 0)

@@ -22,11 +22,28 @@ def test_arrows_point_to_what_stands_before():
         assert include_arrows.ALLOWED[module] <= set(modules[:place]), module
 
 
-@pytest.mark.parametrize("room", include_arrows.rooms())
-def test_each_room_says_what_lives_there(room):
+@pytest.mark.parametrize("room", [*include_arrows.rooms(), *include_arrows.MODULES_WITH_README])
+def test_each_room_says_what_lives_there_and_who_comes_in(room):
     text = (ROOT / room / "README.md").read_text()
     assert text.startswith(f"# {room}\n")
-    assert len(text.split()) > 20
+    words = text.split("Who comes in: ")
+    assert len(words[0].split()) > 20
+    said = " ".join(text[text.find("Who comes in: "):].split("\n\n")[0].split())
+    assert said == include_arrows.who_comes_in(room), "python tests/arrows/include_arrows.py --write-readmes"
+
+
+def test_who_comes_in_is_told_by_folders(monkeypatch):
+    monkeypatch.setattr(include_arrows, "ALLOWED", {
+        "base": set(),
+        "server/engine/read": {"base"},
+        "server/engine/plan": {"base", "server/engine/read"},
+        "server/functions/math": {"base"},
+        "server/functions/text": set(),
+        "client/ctl": {"base"},
+    })
+    assert include_arrows.who_comes_in("base") == "Who comes in: all rooms of `server/engine`, `server/functions/math`, `client/ctl`."
+    assert include_arrows.who_comes_in("server/engine/read") == "Who comes in: `server/engine/plan`."
+    assert include_arrows.who_comes_in("client/ctl") == "Who comes in: nobody."
 
 
 def plant(root, files):
