@@ -1,4 +1,6 @@
 // Where what can be made again is kept between runs.
+//
+// Threads:  any, while none changes the environment.
 #pragma once
 
 #include <string>

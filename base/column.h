@@ -1,4 +1,6 @@
 // One feature for a block of rows, as work ops and programs see it. A view: it owns nothing.
+//
+// Threads:  a view is its holder's; what it shows is constant or in the hands of one task.
 #pragma once
 
 #include <cstddef>

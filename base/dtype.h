@@ -1,4 +1,6 @@
 // The types of tensor elements, by NumPy's names.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <cstddef>

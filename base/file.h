@@ -1,5 +1,7 @@
 // Files as the rest of the server sees them, so that a test can put faults and memory in their
 // place.
+//
+// Threads:  as each class says; functions are safe from any thread.
 #pragma once
 
 #include <cstdint>

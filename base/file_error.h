@@ -1,4 +1,6 @@
 // What the system says of a file, as a status: as absl's, but what absl knows no code for has one.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <string>

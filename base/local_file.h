@@ -1,4 +1,6 @@
 // A file of this machine, once somebody has opened it.
+//
+// Threads:  safe from any thread, but for LocalFileLook.
 #pragma once
 
 #include <glob.h>
@@ -22,7 +24,7 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::strin
 absl::Status CheckLocalFile(const std::string& path, int fd);
 
 // Files of this machine by their paths, which are looked at and not opened: a listing of ten thousand takes some ten milliseconds.
-// One thread.
+// Threads: one thread.
 class LocalFileLook {
  public:
   LocalFileLook() = default;

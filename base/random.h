@@ -4,6 +4,8 @@
 // Philox4x32-10, from Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3"
 // (SC 2011); the bytes are those of the paper's reference (tests/base/random_test.cc has its known
 // answers).
+//
+// Threads:  functions and const calls from any; a generator with a position belongs to one thread.
 #pragma once
 
 #include <array>

@@ -2,6 +2,8 @@
 //
 // Interrupted and short reads are invisible. A read that fails by EIO or EAGAIN, as network and
 // loose disks do for a moment, is tried kReadTries times with growing pauses; then it is an error.
+//
+// Threads:  any; it has no state.
 #pragma once
 
 #include <sys/types.h>

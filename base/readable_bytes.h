@@ -1,4 +1,6 @@
 // A number of bytes as messages tell it: "12.0 MiB", "512 bytes".
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <cstdint>

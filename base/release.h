@@ -1,4 +1,6 @@
 // The release of this build, such as "0.1.0".
+//
+// Threads:  a constant.
 #pragma once
 
 namespace penstock {

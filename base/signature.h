@@ -1,4 +1,6 @@
 // What an element looks like: the name, type and shape of each of its features.
+//
+// Threads:  values, and functions without state.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // The cheapest monotonic clock of the machine, for statistics of the data path: about 10 ns a
 // reading. Ticks become nanoseconds only when somebody looks, by comparison with CLOCK_MONOTONIC.
+//
+// Threads:  any.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // Characters of UTF-8, of bytes that may be anything.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // What reading and writing of element files (element_file.h) have in common.
+//
+// Threads:  constants, and functions without state.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // CRC-32C (Castagnoli) and TFRecord's mask of it.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <cstddef>

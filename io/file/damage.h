@@ -1,4 +1,6 @@
 // What is wrong with a stretch of a file, and what a reader does about it.
+//
+// Threads:  values, and functions without state.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // Numbers of the deflate format (RFC 1951, 3.2.5).
+//
+// Threads:  constants.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // gzip (RFC 1952) and zlib (RFC 1950) by ISA-L. Use OpenStream of byte_stream.h.
+//
+// Threads:  as ByteStream: one stream belongs to one thread at a time.
 #pragma once
 
 #include <memory>

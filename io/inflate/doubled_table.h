@@ -1,4 +1,6 @@
 // Tables by the next bits of a stream that are made for one bit more by having each half say the same.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // Zstandard (RFC 8878) by libzstd. Use OpenStream of byte_stream.h.
+//
+// Threads:  as ByteStream: one stream belongs to one thread at a time.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,6 @@
 // Records of one length, between a header and a footer of the file.
+//
+// Threads:  as RecordFormat: constant, and safe from any thread.
 #pragma once
 
 #include <cstdint>

@@ -15,6 +15,8 @@
 //
 // Of older versions, which know TFRecords alone, both are read. Version 2 ends its head at 88, and has the damages and then the
 // offsets of all records there, u64 each. Version 1 lacks what stands from 64 on as well; it is read as an index that was copied.
+//
+// Threads:  functions without state; the file belongs to one thread meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Lines that are one JSON document each, without their ends, "\n" or "\r\n". A last line needs none. Lines of nothing but spaces, tabs and
 // carriage returns are passed over. Where damage is skipped, a line that is no JSON document is damage; else nothing looks into it.
+//
+// Threads:  as RecordFormat: constant, and safe from any thread.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,7 @@
 // Consecutive records of one file, as one read found them: what ReadChunk (tfrecord_reader.h) and
 // RecordStream (record_stream.h) fill.
+//
+// Threads:  a value that one task fills and hands on.
 #pragma once
 
 #include <cstdint>

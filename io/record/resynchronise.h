@@ -1,4 +1,6 @@
 // Finding the next sound TFRecord behind a damaged one.
+//
+// Threads:  functions without state; the window is the caller's.
 #pragma once
 
 #include "absl/status/status.h"

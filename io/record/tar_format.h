@@ -4,6 +4,8 @@
 //
 // Damage: a head whose checksum does not hold. Reading goes on at the next sound one. The damaged one's path field tells which of the samples around
 // it has lost a member, and that one is left out; both are, where it tells neither. What the damage covers is then what was left out.
+//
+// Threads:  as RecordFormat: constant, and safe from any thread; functions without state.
 #pragma once
 
 #include <memory>

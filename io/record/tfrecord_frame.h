@@ -1,4 +1,6 @@
 // One TFRecord frame, as tfrecord_reader.h draws it: its numbers and its checks.
+//
+// Threads:  functions without state.
 #pragma once
 
 #include <cstdint>

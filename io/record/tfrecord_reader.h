@@ -11,6 +11,8 @@
 // Small records are read in chunks and lie in the chunk's memory until it is filled again. A record
 // longer than kLateRecordBytes is only located: whoever handles it reads it later (ReadRecord), so
 // that waiting in a shuffle buffer costs no memory.
+//
+// Threads:  functions without state; a chunk belongs to one thread, a file may be read by several.
 #pragma once
 
 #include <cstdint>
