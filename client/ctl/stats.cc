@@ -110,14 +110,6 @@ void PrintStages(const Interval& interval) {
   }
 }
 
-// The option that weighs an op's inputs; null where it has none.
-const FieldDescriptor* FindWeight(const google::protobuf::Descriptor& options) {
-  for (int i = 0; i < options.field_count(); ++i) {
-    if (options.field(i)->options().GetExtension(v1::weighs_inputs)) return options.field(i);
-  }
-  return nullptr;
-}
-
 // How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight. `stats` names an input by its last
 // stage.
 void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
@@ -141,9 +133,10 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
   for (const v1::Input* input : inputs) {
     for (const v1::Stage& nested : input->stage()) PrintDrawn(nested, stats);
   }
-  const FieldDescriptor* weight = FindWeight(*options.GetDescriptor());
-  if (weight == nullptr || inputs.empty()) return;
-  const bool is_weighed = reflection.FieldSize(options, weight) == static_cast<int>(inputs.size());
+  const auto found = std::find_if(stats.stages().begin(), stats.stages().end(),
+                                  [&](const auto& one) { return one.name() == stage.name(); });
+  if (found == stats.stages().end() || found->input_weight().empty() || inputs.empty()) return;
+  const bool is_weighed = found->input_weight_size() == static_cast<int>(inputs.size());
   std::vector<uint64_t> drawn;
   std::vector<double> wanted;
   size_t width = stage.name().size() + 6;
@@ -154,7 +147,7 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
     for (const v1::StageStats& one : stats.stages())
       if (one.name() == name) drawn.back() = one.elements();
     const int i = static_cast<int>(wanted.size());
-    wanted.push_back(is_weighed ? reflection.GetRepeatedDouble(options, weight, i) : 1);
+    wanted.push_back(is_weighed ? found->input_weight(i) : 1);
   }
   const auto share = [](const auto& of, size_t i) {
     const double sum = std::accumulate(of.begin(), of.end(), 0.0);

@@ -68,6 +68,8 @@ struct OpTraits {
   Option batch_size = 0;
   // int64: how often the op repeats its input. Absent or negative: without end.
   Option passes = 0;
+  // A list of doubles: how often the op takes of each of its inputs. Without any it takes of all alike.
+  Option weights = 0;
   // int64: tells its draws from those of others. A changed stage without one keeps the one that it had.
   Option seed = 0;
   // A list of strings: paths or globs of the files that a source reads. They count in the fingerprint by what they match.

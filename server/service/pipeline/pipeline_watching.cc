@@ -4,13 +4,17 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/utf8.h"
 #include "server/engine/plan/files_of.h"
 #include "server/engine/spec/op_traits.h"
 #include "server/engine/spec/python_functions.h"
+#include "server/engine/spec/stage_message.h"
+#include "server/engine/spec/stages.h"
 #include "server/service/pipeline/group_lists.h"
 #include "server/service/state/slow_policy.h"
 #include "server/service/state/world_message.h"
@@ -72,6 +76,22 @@ uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int s
     return 0;
   }
   return before > behind ? before - behind : 0;
+}
+
+// How often a stage takes of each of its inputs, where its op weighs them. `stage`: as the spec has it.
+void SayWeights(const v1::Stage& stage, v1::StageStats* out) {
+  const OpTraits& traits = TraitsOf(stage);
+  if (traits.weights == 0) return;
+  const google::protobuf::Message& all_options = *OptionsOf(stage);
+  if (const auto given = FindOption(all_options, traits.weights); given.options != nullptr) {
+    const google::protobuf::Reflection& reflection = *given.options->GetReflection();
+    for (int i = 0; i < reflection.FieldSize(*given.options, given.field); ++i)
+      out->add_input_weight(reflection.GetRepeatedDouble(*given.options, given.field, i));
+  }
+  const google::protobuf::FieldDescriptor* const inputs = InputField(all_options);
+  if (inputs == nullptr || !out->input_weight().empty()) return;
+  for (int i = 0; i < all_options.GetReflection()->FieldSize(all_options, inputs); ++i)
+    out->add_input_weight(1);
 }
 
 }  // namespace
@@ -202,7 +222,9 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   if (write) *result.mutable_oldest_write() = ToProto(*write);
   if (work) *result.mutable_oldest_work() = ToProto(*work);
   result.set_tasks_away(static_cast<uint32_t>(tasks_away));
-  const v1::PipelineSpec spec_now = keeper_.LastSpec();
+  v1::PipelineSpec spec_now = keeper_.LastSpec();
+  const std::vector<v1::Stage*> all_now = AllStages(spec_now);
+  const std::vector<std::string> names_now = StageNames(spec_now);
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
@@ -210,6 +232,8 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
     out->set_busy_ns(stage.busy_ns);
     out->set_away_ns(stage.away_ns);
     out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
+    for (size_t i = 0; i < names_now.size(); ++i)
+      if (names_now[i] == stage.name) SayWeights(*all_now[i], out);
     if (stage.read_bytes > 0) {
       out->set_read_bytes(stage.read_bytes);
       out->set_read_ns(stage.read_ns);

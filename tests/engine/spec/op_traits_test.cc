@@ -51,6 +51,7 @@ TEST_CASE("The options that an op names are there, and of the type that they nee
     if (traits.seed != 0) CHECK(OptionField(options, traits.seed)->has_presence());
     for (const Option option : {traits.folder, traits.arrays})
       CHECK((option == 0 || TypeOf(options, option) == "string"));
+    CHECK((traits.weights == 0 || TypeOf(options, traits.weights) == "repeated double"));
     CHECK((traits.files == 0 || TypeOf(options, traits.files) == "repeated string"));
     for (const Option option : traits.expressions) {
       const std::string type = TypeOf(options, option);
@@ -76,6 +77,7 @@ TEST_CASE("Options that are called as declared ones are, are declared") {
         CHECK(option == declared);
       }
     };
+    is_declared("weight", traits.weights);
     is_declared("seed", traits.seed);
     is_declared("files", traits.files);
     is_declared("npz", traits.arrays);
@@ -86,26 +88,6 @@ TEST_CASE("Options that are called as declared ones are, are declared") {
     CHECK((let == nullptr ||
            (!traits.expressions.empty() && traits.expressions.front() == let->number())));
   }
-}
-
-TEST_CASE("What weighs an op's inputs is a number for each") {
-  int found = 0;
-  for (const FieldDescriptor* const op : AllOps()) {
-    const Descriptor& options = *op->message_type();
-    for (int i = 0; i < options.field_count(); ++i) {
-      const FieldDescriptor& field = *options.field(i);
-      const bool weighs = field.options().GetExtension(v1::weighs_inputs);
-      INFO(op->name() << "." << field.name());
-      CHECK((weighs || field.name() != "weight"));
-      if (!weighs) continue;
-      ++found;
-      CHECK(TypeOf(options, field.number()) == "repeated double");
-      const FieldDescriptor* const input = options.FindFieldByName("input");
-      REQUIRE(input != nullptr);
-      CHECK(input->message_type() == v1::Input::descriptor());
-    }
-  }
-  CHECK(found > 0);
 }
 
 TEST_CASE(
