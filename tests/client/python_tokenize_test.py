@@ -93,8 +93,10 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path):
         ids_of(["a"], path)
     # The first pieces of a model of SentencePiece.
     path.write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\n\x0c\n\x03<s>\x15\0\0\0\0\x18\x03")
-    with pytest.raises(penstock.InvalidArgumentError, match=r"found a model of SentencePiece.*tokenizer\.json of the same model"):
+    with pytest.raises(penstock.InvalidArgumentError, match=r"pattern: expected none, as a model of SentencePiece has its own rules \(.*tokenizer\.json\)"):
         ids_of(["a"], path, pattern="gpt2")
+    with pytest.raises(penstock.InvalidArgumentError, match=r"pieces: expected one by which a text is cut, found none \(.*tokenizer\.json\)"):
+        ids_of(["a"], path)
     spec = json.loads((FOLDER / "gpt2.json").read_text())
     spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": ""}
     path.write_text(json.dumps(spec))
