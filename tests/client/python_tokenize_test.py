@@ -34,6 +34,24 @@ def test_a_file_of_ranks_has_the_pattern_that_is_named(tmp_path):
         ids_of(TEXTS, FOLDER / "small.tiktoken")
 
 
+@pytest.mark.parametrize("name", ["unigram", "bpe_bytes"])
+def test_models_of_sentencepiece_give_its_ids_and_texts(name):
+    folder = FOLDER.parent / "sentencepiece"
+    cases = json.loads((folder / "cases.json").read_text())
+    case, path = cases["models"][name], str(folder / f"{name}.model")
+    ids = ids_of(cases["texts"][:40], path)
+    assert ids == case["ids"][:40]
+    # The model wants its <s> in front, which its file does not say.
+    texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in cases["texts"][:40]], object))
+
+    def framed(text):
+        ids = np.concatenate([np.array([1], np.int32), penstock.functions.tokenize(text, path)])
+        return ids, penstock.functions.detokenize(ids, path)
+
+    for (found, back), own, text in zip(texts.map(framed), ids, case["decoded"], strict=False):
+        assert found.tolist() == [1, *own] and back.item().decode() == text
+
+
 def test_there_and_back():
     path = str(FOLDER / "gpt2.json")
     texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in TEXTS[:60]], object))
