@@ -11,7 +11,6 @@
 #include <cstring>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +25,8 @@ namespace penstock::ctl {
 namespace {
 
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
+// A bundle of all public authorities has a quarter of it.
+constexpr size_t kPemBytesMax = size_t{1} << 20;
 // How long a call may take that only looks something up or sets something, and how long a daemon may give no sign of life in one that
 // takes longer.
 constexpr uint64_t kAnswerNs = 30'000'000'000;
@@ -100,10 +101,16 @@ absl::StatusOr<DaemonConnection> DaemonConnection::OpenTcp(DaemonConnection conn
           "a daemon at tcp: is asked with a certificate: set ", variable, " to a PEM file"));
     }
     std::ifstream file(path, std::ios::binary);
-    std::stringstream content;
-    content << file.rdbuf();
     if (!file) return absl::ErrnoToStatus(errno, absl::StrCat(variable, ": cannot read ", path));
-    *text = content.str();
+    text->resize(kPemBytesMax + 1);
+    file.read(text->data(), static_cast<std::streamsize>(text->size()));
+    if (file.bad())
+      return absl::ErrnoToStatus(errno, absl::StrCat(variable, ": cannot read ", path));
+    text->resize(static_cast<size_t>(file.gcount()));
+    if (text->size() > kPemBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          variable, ": a PEM file longer than the limit of ", kPemBytesMax, " bytes: ", path));
+    }
   }
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);

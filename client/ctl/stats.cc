@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
@@ -110,8 +111,18 @@ void PrintStages(const Interval& interval) {
   }
 }
 
-// How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight. `stats` names an input by its last
-// stage.
+// What the last pack among an input's stages has packed; null: there is none.
+const v1::PackedStats* PackedOf(const v1::Input& input, const v1::PipelineStats& stats) {
+  const v1::PackedStats* packed = nullptr;
+  for (const v1::Stage& stage : input.stage()) {
+    for (const v1::StageStats& one : stats.stages())
+      if (one.name() == stage.name() && one.has_packed()) packed = &one.packed();
+  }
+  return packed;
+}
+
+// How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight; and how many tokens came of it, where each
+// input packs. `stats` names an input by its last stage.
 void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
   const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
   const FieldDescriptor* op = stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
@@ -137,7 +148,7 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
                                   [&](const auto& one) { return one.name() == stage.name(); });
   if (found == stats.stages().end() || found->input_weight().empty() || inputs.empty()) return;
   const bool is_weighed = found->input_weight_size() == static_cast<int>(inputs.size());
-  std::vector<uint64_t> drawn;
+  std::vector<uint64_t> drawn, tokens;
   std::vector<double> wanted;
   size_t width = stage.name().size() + 6;
   for (const v1::Input* input : inputs) {
@@ -146,6 +157,8 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
     drawn.push_back(0);
     for (const v1::StageStats& one : stats.stages())
       if (one.name() == name) drawn.back() = one.elements();
+    if (const v1::PackedStats* const packed = PackedOf(*input, stats); packed != nullptr)
+      tokens.push_back(packed->tokens());
     const int i = static_cast<int>(wanted.size());
     wanted.push_back(is_weighed ? found->input_weight(i) : 1);
   }
@@ -153,12 +166,19 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
     const double sum = std::accumulate(of.begin(), of.end(), 0.0);
     return sum > 0 ? 100 * static_cast<double>(of[i]) / sum : 0;
   };
-  std::printf("\n%-*s  %14s  %7s  %7s\n", static_cast<int>(width),
-              (stage.name() + " DRAWS").c_str(), "ELEMENTS", "SHARE", "WEIGHT");
+  const bool has_tokens = tokens.size() == inputs.size();
+  const auto tokens_of = [&](size_t i) {
+    return has_tokens ? absl::StrFormat("  %14d  %5.1f %%", tokens[i], share(tokens, i))
+                      : std::string();
+  };
+  std::printf("\n%-*s  %14s  %7s%s  %7s  (with what is read ahead)\n", static_cast<int>(width),
+              (stage.name() + " DRAWS").c_str(), "ELEMENTS", "SHARE",
+              has_tokens ? "          TOKENS    SHARE" : "", "WEIGHT");
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::printf("%-*s  %14llu  %5.1f %%  %5.1f %%\n", static_cast<int>(width),
+    std::printf("%-*s  %14llu  %5.1f %%%s  %5.1f %%\n", static_cast<int>(width),
                 inputs[i]->stage(inputs[i]->stage_size() - 1).name().c_str(),
-                static_cast<unsigned long long>(drawn[i]), share(drawn, i), share(wanted, i));
+                static_cast<unsigned long long>(drawn[i]), share(drawn, i), tokens_of(i).c_str(),
+                share(wanted, i));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -27,6 +28,8 @@ using nlohmann::json;
 
 // How deep the objects of one line may stand in each other.
 constexpr size_t kNestingMax = 64;
+// As the daemon's lines have it.
+constexpr size_t kLineBytesMax = size_t{256} << 20;
 
 enum class Kind { kUnknown, kBytes, kInt64, kFloat };
 
@@ -174,6 +177,25 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
   std::string beyond_;
 };
 
+// Reads a line without its end, up to one byte more than the limit of one; false where there is none any more.
+bool ReadLine(std::istream& file, std::string* text) {
+  text->clear();
+  std::array<char, 64 << 10> part;
+  while (text->size() <= kLineBytesMax) {
+    file.getline(part.data(), part.size());
+    const auto count = static_cast<size_t>(file.gcount());
+    if (file.good()) {
+      text->append(part.data(), count - 1);  // the end counts
+      return true;
+    }
+    text->append(part.data(), count);
+    // A line that fills the part goes on.
+    if (file.bad() || file.eof()) return !file.bad() && !text->empty();
+    file.clear();
+  }
+  return true;
+}
+
 // Calls `visit(line, object)` for each line.
 template <typename Visit>
 absl::Status ForEachObject(const std::string& path, Visit visit) {
@@ -187,7 +209,10 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
   std::ifstream file(path);
   if (!file) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   std::string text;
-  for (uint64_t line = 1; std::getline(file, text); ++line) {
+  for (uint64_t line = 1; ReadLine(file, &text); ++line) {
+    if (text.size() > kLineBytesMax)
+      return Error(absl::StrCat("a line longer than the limit of ", kLineBytesMax, " bytes"), path,
+                   line, "");
     if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
     json object;
     Builder builder(object, ReplaceNotFinite(&text));

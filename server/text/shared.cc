@@ -54,7 +54,7 @@ std::string StemOf(const std::string& path) {
 
 // Which published pattern a file of ranks has by its name; "": none, or another file.
 std::string PatternOfName(const std::string& path, const std::string& bytes) {
-  if (IsJson(bytes)) return "";
+  if (IsJson(bytes) || IsSentencePiece(bytes)) return "";
   const PublishedPattern* const pattern = FindPatternByName(StemOf(path));
   return pattern == nullptr ? "" : std::string(pattern->name);
 }
@@ -71,17 +71,18 @@ std::string ContentOfBytes(const std::string& path, const std::string& bytes) {
 absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const std::string& bytes, std::string pattern) {
   if (bytes.find_first_not_of(" \t\r\n") == std::string::npos)
     return absl::InvalidArgumentError(
-        "expected a tokenizer.json or a file of ranks, found an empty file");
+        "expected a tokenizer.json, a file of ranks or a model of SentencePiece, found an empty "
+        "file");
   if (IsJson(bytes)) {
     if (!pattern.empty())
       return absl::InvalidArgumentError("pattern: expected none, as a tokenizer.json has its own");
     return MakeJsonTokenizer(bytes);
   }
   if (IsSentencePiece(bytes)) {
-    return absl::InvalidArgumentError(
-        "expected a tokenizer.json or a file of ranks, found a model of SentencePiece, which is "
-        "not read; give the tokenizer.json of the same model (AutoTokenizer.from_pretrained(MODEL)"
-        ".save_pretrained(FOLDER) of the library transformers writes one)");
+    if (!pattern.empty())
+      return absl::InvalidArgumentError(
+          "pattern: expected none, as a model of SentencePiece has its own rules");
+    return MakeSentencePieceTokenizer(bytes);
   }
   return MakeRankTokenizer(bytes, {std::move(pattern)});
 }

@@ -18,7 +18,7 @@ namespace penstock::text {
 // How a plan knows a file: its length and a checksum, and for a file of ranks the published pattern that its name says. Errors name the file.
 absl::StatusOr<std::string> ContentOf(const std::string& path, FileSystem& files);
 
-// By the beginning of the file: a tokenizer.json or a file of ranks; a model of SentencePiece is refused by name. `content`: what ContentOf() has
+// By the beginning of the file: a tokenizer.json, a file of ranks or a model of SentencePiece. `content`: what ContentOf() has
 // to say; another one is FailedPrecondition. `pattern`: of a file of ranks; "": the name of the file without its ending.
 absl::StatusOr<std::shared_ptr<const Tokenizer>> OpenTokenizer(const std::string& path,
                                                                const std::string& content,

@@ -81,5 +81,6 @@ struct RankFileOptions {
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeJsonTokenizer(std::string_view file);
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeRankTokenizer(std::string_view file,
                                                              const RankFileOptions& options);
+absl::StatusOr<std::unique_ptr<Tokenizer>> MakeSentencePieceTokenizer(std::string_view file);
 
 }  // namespace penstock::text

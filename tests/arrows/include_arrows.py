@@ -41,9 +41,10 @@ ALLOWED = {
     "server/text/model": {"base", "server/text/unicode", "server/text/bpe", "server/text/parts"},
     "server/text/process": {"server/text/parts"},
     "server/text/decode": {"base", "server/text/unicode", "server/text/parts", "server/text/model"},
+    "server/text/sentencepiece": {"base", "server/codec", "server/text/bpe"},
     "server/text": {
         "base", "io/file", "server/text/unicode", "server/text/bpe", "server/text/scan",
-        "server/text/parts",
+        "server/text/parts", "server/text/sentencepiece",
     },
     "server/image": {"server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},

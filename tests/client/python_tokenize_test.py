@@ -34,6 +34,24 @@ def test_a_file_of_ranks_has_the_pattern_that_is_named(tmp_path):
         ids_of(TEXTS, FOLDER / "small.tiktoken")
 
 
+@pytest.mark.parametrize("name", ["unigram", "bpe_bytes"])
+def test_models_of_sentencepiece_give_its_ids_and_texts(name):
+    folder = FOLDER.parent / "sentencepiece"
+    cases = json.loads((folder / "cases.json").read_text())
+    case, path = cases["models"][name], str(folder / f"{name}.model")
+    ids = ids_of(cases["texts"][:40], path)
+    assert ids == case["ids"][:40]
+    # The model wants its <s> in front, which its file does not say.
+    texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in cases["texts"][:40]], object))
+
+    def framed(text):
+        ids = np.concatenate([np.array([1], np.int32), penstock.functions.tokenize(text, path)])
+        return ids, penstock.functions.detokenize(ids, path)
+
+    for (found, back), own, text in zip(texts.map(framed), ids, case["decoded"], strict=False):
+        assert found.tolist() == [1, *own] and back.item().decode() == text
+
+
 def test_there_and_back():
     path = str(FOLDER / "gpt2.json")
     texts = penstock.Dataset.from_tensor_slices(np.array([text.encode() for text in TEXTS[:60]], object))
@@ -93,8 +111,10 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path):
         ids_of(["a"], path)
     # The first pieces of a model of SentencePiece.
     path.write_bytes(b"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\x02\n\x0c\n\x03<s>\x15\0\0\0\0\x18\x03")
-    with pytest.raises(penstock.InvalidArgumentError, match=r"found a model of SentencePiece.*tokenizer\.json of the same model"):
+    with pytest.raises(penstock.InvalidArgumentError, match=r"pattern: expected none, as a model of SentencePiece has its own rules \(.*tokenizer\.json\)"):
         ids_of(["a"], path, pattern="gpt2")
+    with pytest.raises(penstock.InvalidArgumentError, match=r"pieces: expected one by which a text is cut, found none \(.*tokenizer\.json\)"):
+        ids_of(["a"], path)
     spec = json.loads((FOLDER / "gpt2.json").read_text())
     spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": ""}
     path.write_text(json.dumps(spec))

@@ -75,6 +75,23 @@ def test_integers_beyond_int64_are_no_fractions(tmp_path, number):
     assert f"integer beyond int64: {number} (in.jsonl, line 2" in done.stderr
 
 
+def test_lines_of_any_length_are_read_up_to_a_limit(tmp_path):
+    # 65,535 bytes are what is read at a time.
+    for size in (0, 65_533, 65_534, 65_535, 65_536, 200_000):
+        text = "x" * size
+        for end in ("", "\n", "\n\n"):
+            (tmp_path / "in.jsonl").write_text(f'{{"x": "{text}"}}\n{{"x": "{text}b"}}{end}')
+            done = penstock(tmp_path, "write", "out.tfrecord", "--jsonl", "in.jsonl")
+            assert done.returncode == 0, done.stderr
+            first, second = records(tmp_path / "out.tfrecord")
+            assert text.encode() in first and text.encode() + b"b" in second and len(first) < len(second)
+    with open(tmp_path / "in.jsonl", "wb") as file:
+        file.write(b'{"x": 1}\n')
+        file.truncate((257 << 20) + 9)
+    done = penstock(tmp_path, "write", "out.tfrecord", "--jsonl", "in.jsonl")
+    assert done.returncode == 1 and "a line longer than the limit of 268435456 bytes (in.jsonl, line 2)" in done.stderr
+
+
 def test_lists_in_lists_are_refused_however_deep(tmp_path):
     depth = 300_000
     (tmp_path / "in.jsonl").write_text('{"x": ' + "[" * depth + "]" * depth + "}\n")

@@ -77,15 +77,18 @@ def test_stats_tell_what_was_drawn(remote, mixture):
     ok(remote("create", spec))
 
     def drawn():
-        out = ok(remote("stats", "q", "--interval", "0"))
-        return {name: (int(count), float(share), float(weight)) for name, count, share, weight in
-                re.findall(r"^(pages|code|sums) +(\d+) +([0-9.]+) % +([0-9.]+) %$", out.split("mix DRAWS")[1], re.MULTILINE)}  # fmt: skip
+        head, *rows = ok(remote("stats", "q", "--interval", "0")).split("mix DRAWS")[1].splitlines()
+        assert re.fullmatch(r" +ELEMENTS +SHARE +TOKENS +SHARE +WEIGHT  \(with what is read ahead\)", head)
+        found = (re.fullmatch(r"(\w+) +(\d+) +([0-9.]+) % +(\d+) +([0-9.]+) % +([0-9.]+) %", row) for row in rows[:3])
+        return {one[1]: (int(one[2]), float(one[3]), int(one[4]), float(one[5]), float(one[6])) for one in found}
 
-    eventually(lambda: sum(count for count, _, _ in drawn().values()) >= 64 * 4)
+    eventually(lambda: sum(count for count, *_ in drawn().values()) >= 64 * 4)
     found = drawn()
-    assert [found[name][2] for name in NAMES] == [60, 30, 10]
-    total = sum(count for count, _, _ in found.values())
+    assert [found[name][4] for name in NAMES] == [60, 30, 10]
+    elements, tokens = (sum(found[name][i] for name in NAMES) for i in (0, 2))
     for name in NAMES:
-        count, share, weight = found[name]
-        assert abs(share - 100 * count / total) <= 0.051
+        count, share, own, tokens_share, weight = found[name]
+        assert abs(share - 100 * count / elements) <= 0.051 and abs(tokens_share - 100 * own / tokens) <= 0.051
+        # A sequence has 16 tokens, some of them padding.
+        assert 10 * count < own <= 16 * (count + 40)
         assert abs(share - weight) < 12  # 256 draws

@@ -158,6 +158,9 @@ def test_who_has_no_good_certificate_gets_nowhere(served, tmp_path):
     # The variables are named where they are missing.
     refused = served.remote("list")
     assert refused.code == 1 and "PENSTOCK_TLS_AUTHORITIES" in refused.err
+    # A file that has no end is no PEM file.
+    refused = served.ask(*operator, "list", authorities="/dev/zero")
+    assert refused.code == 1 and "PENSTOCK_TLS_AUTHORITIES: a PEM file longer than the limit of 1048576 bytes: /dev/zero" in refused.err
     assert served.ask(*operator, "list").code == 0
 
 

@@ -177,6 +177,40 @@ def tokenizers():
     yield "ranks", b"".join(base64.b64encode(bytes([b])) + b" %d\n" % b for b in range(256)) + b"YWI= 256\nYWJhYg== 257\n" + text
 
 
+def sentencepiece():
+    """As sentencepiece_fuzz.cc reads them: the length of a text, the text, a model."""
+    text = "Hello  wörld's 你好 12\n\n <x>ab\u200b e\u0301 \ud7ff abababab ".encode() + b"\xff" + b"ab" * 20
+
+    def varint(number):
+        return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + varint(number >> 7)
+
+    def part(number, body):
+        return varint(number << 3 | 2) + varint(len(body)) + body
+
+    def piece(content, score=-1.0, kind=1):
+        return part(1, part(1, content.encode()) + b"\x15" + struct.pack("<f", score) + b"\x18" + bytes([kind]))
+
+    def model(pieces, trainer=b"", rules=b"", more=b""):
+        return struct.pack("<H", len(text)) + text + piece("<unk>", 0, 2) + piece("<s>", 0, 3) + b"".join(pieces) + part(2, trainer) + part(3, rules) + more
+
+    pieces = [piece(content, -i / 3) for i, content in enumerate(["▁", "ab", "a", "b", "abab", "▁w", "l", "ll", "▁Hell", "你好"])]
+    every_byte = [piece(f"<0x{byte:02X}>", 0, 6) for byte in range(256)]
+    # Two rules: "a" becomes "bb", "e" nothing. The root's children lie at units 0 XOR their bytes, their values in the next 256.
+    units = [0] * 512
+    units[ord("a")] = ord("a") | 1 << 8 | (ord("a") ^ 256) << 10
+    units[256] = 1 << 31 | 1
+    units[ord("e")] = ord("e") | 1 << 8 | (ord("e") ^ 257) << 10
+    units[257] = 1 << 31
+    charsmap = struct.pack("<I", 2048) + struct.pack("<512I", *units) + b"\0bb\0"
+    yield "unigram", model([*pieces, piece("<x>", 0, 4), piece("ll", -1, 5)][:-1], b"\x18\x01", part(2, charsmap))
+    yield "unigram_bytes", model(pieces + every_byte, b"\x18\x01\x98\x02\x01\xc0\x01\x01")
+    yield "bpe", model([*pieces, piece("<x>", 0, 4)], b"\x18\x02", b"\x20\x00\x18\x00")
+    yield "bpe_unused", model([*pieces, piece("aba", 0, 5), piece("bab", 0, 5), piece("ababab", 1, 5)], b"\x18\x02")
+    yield "bpe_bytes", model(pieces + every_byte, b"\x18\x02\x98\x02\x01", b"\x28\x00", part(5, part(2, charsmap)))
+    yield "words", model([piece("▁12")], b"\x18\x03")
+    yield "characters", model(pieces, b"\x18\x04")
+
+
 def release_page():
     """As release_page_fuzz.cc reads them: the kind of the hostile one, then acts of three bytes."""
     make, take, release, deal, tick, look = (bytes([128 + act, 0, 8]) for act in (0, 3, 4, 5, 6, 7))
@@ -210,7 +244,7 @@ def tar():
 
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "tar": tar,
+                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

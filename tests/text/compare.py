@@ -1,4 +1,5 @@
-"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N] [--kinds A,B] [--campaign]`.
+"""Compares ids with `tokenizers`, `tiktoken` and `sentencepiece` on many documents, and on every code point: `./dev test text [--mb N] [--kinds A,B]
+[--libraries A,B] [--campaign]`.
 
 Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. The tokenizers have 32,768 tokens.
 """
@@ -17,6 +18,9 @@ import corpora
 from make_tokenizer_goldens import CL100K, O200K
 
 PROGRAM = corpora.ROOT / "build/release/bin/tokenize_documents"
+
+
+LIBRARIES = ("tokenizers", "tiktoken", "sentencepiece")
 
 
 def ours(path, pattern, documents, special):
@@ -43,12 +47,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mb", type=int, default=100, help="megabytes of documents")
     parser.add_argument("--kinds", default="code points,documents", help="which of the two, with a comma between them")
+    parser.add_argument("--libraries", default=",".join(LIBRARIES), help="whose ids are compared, with commas between them")
     parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
     arguments = parser.parse_args()
     began = time.monotonic()
-    from tokenizers import Tokenizer
-
-    paths, ranks = corpora.train()
+    libraries = arguments.libraries.split(",")
+    if unknown := set(libraries) - set(LIBRARIES):
+        parser.error(f"no such library: {', '.join(sorted(unknown))}")
+    paths = ranks = None
+    if {"tokenizers", "tiktoken"} & set(libraries):
+        paths, ranks = corpora.train()
+    models = corpora.train_sentencepiece() if "sentencepiece" in libraries else {}
     same = wrong = documents_compared = 0
     makers = {"code points": lambda: [corpora.code_point_text(block) for block in range(0x110000 // 4096)],
               "documents": lambda: list(corpora.mixed(arguments.mb * 1_000_000))}  # fmt: skip
@@ -59,18 +68,26 @@ def main():
         texts = makers[kind]()
         documents = corpora.FOLDER / "documents.bin"
         corpora.write_documents(documents, texts)
-        for name, path in paths.items():
+        for name, path in paths.items() if "tokenizers" in libraries else ():
+            from tokenizers import Tokenizer
+
             tokenizer = Tokenizer.from_file(str(path))
             for special in (True,) if kind == "documents" else (False,):
                 good = compare(f"{name}, {kind}", texts, ours(path, "", documents, special), (tokenizer.encode(text, add_special_tokens=special).ids for text in texts))
                 same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
-        for pattern_name, pattern in (("cl100k_base", CL100K), ("o200k_base", O200K)):
+        for pattern_name, pattern in (("cl100k_base", CL100K), ("o200k_base", O200K)) if "tiktoken" in libraries else ():
             encoding = corpora.tiktoken_encoding(ranks, pattern)
             good = compare(f"tiktoken {pattern_name}, {kind}", texts, ours(ranks, pattern_name, documents, False), (encoding.encode_ordinary(text) for text in texts))
             same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
+        for name, path in models.items():
+            import sentencepiece
+
+            processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+            good = compare(f"sentencepiece {name}, {kind}", texts, ours(path, "", documents, False), (processor.encode(text) for text in texts))
+            same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
     if arguments.campaign:
         found = "nothing" if not wrong else f"{wrong} of {same + wrong} comparisons differ"
-        print(campaigns.note("text", documents_compared, "documents compared", time.monotonic() - began, found=found, kinds=kinds,
+        print(campaigns.note("text", documents_compared, "documents compared", time.monotonic() - began, found=found, kinds=kinds, libraries=libraries,
                              megabytes=arguments.mb if "documents" in kinds else 0, comparisons=same + wrong))
     print(f"{same} passed, {wrong} failed")
     return 1 if wrong else 0

@@ -1,6 +1,6 @@
 """Documents for tokenizers, of what is on this machine, and tokenizers of published sizes trained on them.
 
-Needs `tokenizers`; `./dev test text` has it in build/text-venv. What is trained stays in build/text.
+Needs `tokenizers`, and `sentencepiece` for its models; `./dev test text` has them in build/text-venv. What is trained stays in build/text.
 """
 
 import base64
@@ -142,6 +142,29 @@ def train(names=("gpt2", "llama3", "qwen2", "bert", "unigram")):
         spec = json.loads(paths["gpt2"].read_text())
         ranks.write_bytes(b"".join(base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks_of(spec).items()))
     return paths, ranks
+
+
+def train_sentencepiece(names=("unigram", "unigram_bytes", "bpe", "bpe_bytes")):
+    """The paths of SentencePiece's models of SIZE pieces, which are trained where they are missing."""
+    import sentencepiece
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    llama = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "split_digits": True, "allow_whitespace_only_pieces": True}
+    options = {"unigram": {"model_type": "unigram", "character_coverage": 0.999},
+               "unigram_bytes": {"model_type": "unigram", "normalization_rule_name": "nfkc_cf", "treat_whitespace_as_suffix": True, "user_defined_symbols": ["<sep>", "def"]},
+               "bpe": {"model_type": "bpe", "character_coverage": 0.999}, "bpe_bytes": {"model_type": "bpe", "character_coverage": 0.999, **llama}}  # fmt: skip
+    paths = {}
+    for name in names:
+        paths[name] = FOLDER / f"{name}.model"
+        if not paths[name].exists():
+            print(f"training {name} of sentencepiece", file=sys.stderr, flush=True)
+            lines = (line[:4000] for text in mixed(12_000_000, seed=2) for line in text.splitlines() if "\0" not in line)
+            part = paths[name].with_suffix(".part")
+            with open(part, "wb") as out:
+                sentencepiece.SentencePieceTrainer.train(sentence_iterator=lines, model_writer=out, vocab_size=SIZE, byte_fallback="bytes" in name, minloglevel=2,
+                                                         num_threads=2, hard_vocab_limit=False, **options[name])
+            part.rename(paths[name])
+    return paths
 
 
 def tiktoken_encoding(path, pattern):

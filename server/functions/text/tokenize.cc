@@ -116,28 +116,31 @@ const RowFunctionRegistration kTokenize({
     .signature =
         "tokenize(input, tokenizer, add_special_tokens=True, max_length=0, errors=\"strict\", "
         "pattern=\"\", dtype=\"int32\", content=\"\")",
-    .doc = "The ids of a text's tokens, equal to those of the library that made the tokenizer's "
-           "file.\n"
-           "\n"
-           "input: a string in UTF-8, which becomes (n,); or a tensor of strings, all with as many "
-           "ids, (..., n).\n"
-           "tokenizer: the path of a tokenizer.json (Hugging Face: BPE, WordPiece, Unigram, "
-           "WordLevel) or of a file of ranks (tiktoken), a constant in the call itself. It is read "
-           "when the plan is made. A part that the file asks for and that is not supported is "
-           "refused by name. A relative path counts from the folder in which the daemon was "
-           "started.\n"
-           "add_special_tokens: whether the file's post-processor adds its tokens; a constant.\n"
-           "max_length: how many ids there are at most, those that are added included; 0: as the "
-           "file says; a constant.\n"
-           "errors: what becomes of bytes that are no UTF-8: \"strict\": an error of the record; "
-           "\"replace\": U+FFFD for each, as Python's decode has it; a constant.\n"
-           "pattern: of a file of ranks, by what a text is cut first: gpt2, r50k_base, p50k_base, "
-           "cl100k_base, o200k_base, llama3, qwen2, or a regular expression; \"\": the name of the "
-           "file without its ending; a constant.\n"
-           "dtype: \"int32\" or \"int64\"; a constant.\n"
-           "content: what the file holds, its length and checksum. The plan fills it in: a cursor "
-           "knows the file by it, wherever the file lies, and a pipeline that goes on refuses "
-           "another file.",
+    .doc =
+        "The ids of a text's tokens, equal to those of the library that made the tokenizer's "
+        "file.\n"
+        "\n"
+        "input: a string in UTF-8, which becomes (n,); or a tensor of strings, all with as many "
+        "ids, (..., n).\n"
+        "tokenizer: the path of a tokenizer.json (Hugging Face: BPE, WordPiece, Unigram, "
+        "WordLevel), of a file of ranks (tiktoken) or of a model of SentencePiece, a constant in "
+        "the call itself. It is read when the plan is made. A part that the file asks for and that "
+        "is not supported is "
+        "refused by name. A relative path counts from the folder in which the daemon was "
+        "started.\n"
+        "add_special_tokens: whether the file's post-processor adds its tokens; only a "
+        "tokenizer.json has one; a constant.\n"
+        "max_length: how many ids there are at most, those that are added included; 0: as the "
+        "file says; a constant.\n"
+        "errors: what becomes of bytes that are no UTF-8: \"strict\": an error of the record; "
+        "\"replace\": U+FFFD for each, as Python's decode has it; a constant.\n"
+        "pattern: of a file of ranks, by what a text is cut first: gpt2, r50k_base, p50k_base, "
+        "cl100k_base, o200k_base, llama3, qwen2, or a regular expression; \"\": the name of the "
+        "file without its ending; a constant.\n"
+        "dtype: \"int32\" or \"int64\"; a constant.\n"
+        "content: what the file holds, its length and checksum. The plan fills it in: a cursor "
+        "knows the file by it, wherever the file lies, and a pipeline that goes on refuses "
+        "another file.",
     .bind = nullptr,
     .bind_files = BindTokenize,
 });
@@ -216,7 +219,8 @@ const RowFunctionRegistration kDetokenize({
         "tokenizer: as of tokenize().\n"
         "skip_special_tokens: whether special tokens are left out; a constant.\n"
         "errors: what becomes of bytes that are no UTF-8: \"replace\": U+FFFD, as the libraries "
-        "have it; \"keep\": they stay, of a file of ranks; a constant.\n"
+        "have it; \"keep\": they stay, of a file of ranks or a model of SentencePiece; a "
+        "constant.\n"
         "pattern, content: as of tokenize().",
     .bind = nullptr,
     .bind_files = BindDetokenize,

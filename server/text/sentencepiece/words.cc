@@ -1,0 +1,39 @@
+// Each word is a piece. A word begins at each U+2581, whatever the rules write for a space, as the library has it.
+#include <algorithm>
+
+#include "base/stop_flag.h"
+#include "server/text/sentencepiece/pieces.h"
+
+namespace penstock::text {
+namespace {
+
+constexpr std::string_view kSpace = "\u2581";
+
+class WordPieces final : public PieceModel {
+ public:
+  explicit WordPieces(const Pieces& pieces) : pieces_(pieces) {}
+
+  absl::Status Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
+    const size_t floor = out.size();
+    StopLook look;
+    while (!text.empty()) {
+      const std::string_view word = text.substr(0, std::min(text.find(kSpace, 1), text.size()));
+      absl::Status status = pieces_.Append(pieces_.IdOf(word), word, floor, out);
+      if (!status.ok()) return status;
+      text.remove_prefix(word.size());
+      look.Did(64 + word.size());
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Pieces& pieces_;
+};
+
+}  // namespace
+
+std::unique_ptr<PieceModel> MakeWordPieces(const Pieces& pieces) {
+  return std::make_unique<WordPieces>(pieces);
+}
+
+}  // namespace penstock::text
