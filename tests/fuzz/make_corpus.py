@@ -25,7 +25,7 @@ CORPUS = pathlib.Path(__file__).parent / "corpus"
 
 def arrow():
     """Small ones of pyarrow's."""
-    for name in ("dictionaries_delta", "dictionaries_zstd", "feather", "lists_nulls", "no_rows", "nulls", "numbers_lz4", "structs_nulls", "texts_zstd"):
+    for name in ("dictionaries_delta", "dictionaries_zstd", "feather", "lists_nulls", "lists_zstd", "no_rows", "nulls", "numbers_lz4", "structs_nulls", "texts_zstd"):
         yield name, (_TREE / "tests" / "golden" / "arrow" / f"{name}.arrow").read_bytes()
 
 
@@ -208,9 +208,17 @@ def tar():
     yield "cut", whole[:2000]
 
 
+def sound():
+    """The smallest ones of each kind, whole and with a cut in the middle."""
+    sounds = {case["name"]: base64.b64decode(case["file"]) for case in json.loads((_TREE / "tests" / "golden" / "sounds.json").read_text())["cases"]}
+    for name in ("flac 8 mono", "flac of unknown length", "flac tagged", "opus mono", "vorbis mono", "mp3 of MPEG 2", "mp3 tagged", "mp3 varying without a count"):
+        yield name.replace(" ", "_"), sounds[name]
+    yield "flac_cut", sounds["flac 8 mono"][:400]
+
+
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "tar": tar,
+                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sound": sound, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
