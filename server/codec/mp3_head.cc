@@ -67,8 +67,7 @@ uint32_t Big32(const uint8_t* p) {
 bool IsBehindSound(absl::Span<const uint8_t> rest) {
   const std::string_view text(reinterpret_cast<const char*>(rest.data()), rest.size());
   return text.starts_with("TAG") || text.starts_with("APETAGEX") ||
-         text.starts_with("LYRICSBEGIN") ||
-         text.find_first_not_of('\0') == std::string_view::npos;
+         text.starts_with("LYRICSBEGIN") || text.find_first_not_of('\0') == std::string_view::npos;
 }
 
 // A Xing frame for a file that has none, so that the decoder need not guess the length of the file.
@@ -109,8 +108,8 @@ absl::StatusOr<SoundHead> ReadMp3Head(absl::Span<const uint8_t> file, size_t beg
                      " and ", first.sample_rate);
     }
     if (frame.bytes > left) {
-      return Damaged("a frame of ", frame.bytes, " bytes at offset ", at, ", of which the file has ",
-                     left);
+      return Damaged("a frame of ", frame.bytes, " bytes at offset ", at,
+                     ", of which the file has ", left);
     }
     at += frame.bytes;
     ++frames;

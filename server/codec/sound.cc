@@ -26,8 +26,8 @@ int32_t FormatInLibrary(SoundFormat format) {
 }
 
 absl::Status NoSound(absl::Span<const uint8_t> file) {
-  return absl::DataLossError(absl::StrCat(
-      "no WAV, FLAC, OGG or MP3 file by its first bytes: ", file.size(), " bytes"));
+  return absl::DataLossError(
+      absl::StrCat("no WAV, FLAC, OGG or MP3 file by its first bytes: ", file.size(), " bytes"));
 }
 
 // Of FLAC, OGG and MP3.
@@ -55,15 +55,17 @@ void CopyChannels(const float* from, int64_t from_channels, int64_t samples, int
 
 }  // namespace
 
+SoundDecoder::~SoundDecoder() {
+  if (file_ != nullptr) library_->close(file_);
+}
+
 int64_t SoundDecoder::Size(void* parts) { return static_cast<Parts*>(parts)->size(); }
 int64_t SoundDecoder::Tell(void* parts) { return static_cast<Parts*>(parts)->position; }
 int64_t SoundDecoder::Write(const void*, int64_t, void*) { return 0; }
 
 int64_t SoundDecoder::Seek(int64_t offset, int32_t whence, void* user) {
   Parts& parts = *static_cast<Parts*>(user);
-  const int64_t from = whence == SEEK_SET   ? 0
-                       : whence == SEEK_CUR ? parts.position
-                                            : parts.size();
+  const int64_t from = whence == SEEK_SET ? 0 : whence == SEEK_CUR ? parts.position : parts.size();
   int64_t to = 0;
   if (__builtin_add_overflow(from, offset, &to) || to < 0 || to > parts.size()) return -1;
   return parts.position = to;
@@ -98,7 +100,7 @@ absl::Status SoundDecoder::Open(absl::Span<const uint8_t> file) {
   library_ = *library;
   sndfile::VirtualFile calls{Size, Seek, Read, Write, Tell};
   sndfile::Info info;
-  file_ = {library_->open_virtual(&calls, sndfile::kRead, &info, &parts_), Close{library_}};
+  file_ = library_->open_virtual(&calls, sndfile::kRead, &info, &parts_);
   // The library's reason is one for all threads, and could be another thread's by now.
   if (file_ == nullptr) return Damaged("libsndfile cannot open it");
   if ((info.format & sndfile::kFormatMask) != FormatInLibrary(format_))
@@ -134,9 +136,9 @@ absl::StatusOr<SoundShape> SoundDecoder::Start(absl::Span<const uint8_t> file) {
     if (absl::Status status = DecodeAll(); !status.ok()) return status;
   }
   if (shape_.samples > kSoundValuesMax / shape_.channels) {
-    return absl::DataLossError(
-        absl::StrCat(SoundFormatName(format_), " sound longer than limit: ", shape_.samples, " x ",
-                     shape_.channels, " > ", kSoundValuesMax, " values"));
+    return absl::DataLossError(absl::StrCat(SoundFormatName(format_),
+                                            " sound longer than limit: ", shape_.samples, " x ",
+                                            shape_.channels, " > ", kSoundValuesMax, " values"));
   }
   return shape_;
 }
@@ -148,9 +150,9 @@ absl::Status SoundDecoder::DecodeAll() {
     if (before > kSoundValuesMax) break;
     decoded_.resize(before + static_cast<size_t>(kBlockSamples * shape_.channels));
     const int64_t got =
-        std::max<int64_t>(0, library_->readf_float(file_.get(), &decoded_[before], kBlockSamples));
+        std::max<int64_t>(0, library_->readf_float(file_, &decoded_[before], kBlockSamples));
     decoded_.resize(before + static_cast<size_t>(got * shape_.channels));
-    if (library_->error(file_.get()) != 0) return Damaged(library_->strerror(file_.get()));
+    if (library_->error(file_) != 0) return Damaged(library_->strerror(file_));
     if (got < kBlockSamples) break;
   }
   shape_.samples = static_cast<int64_t>(decoded_.size()) / shape_.channels;
@@ -162,8 +164,8 @@ absl::Status SoundDecoder::ReadSamples(int64_t samples, float* out) {
   while (samples > 0) {
     CheckStop();
     const int64_t wanted = std::min(samples, kBlockSamples);
-    const int64_t got = library_->readf_float(file_.get(), out, wanted);
-    if (library_->error(file_.get()) != 0) return Damaged(library_->strerror(file_.get()));
+    const int64_t got = library_->readf_float(file_, out, wanted);
+    if (library_->error(file_) != 0) return Damaged(library_->strerror(file_));
     samples_read_ += std::max<int64_t>(0, got);
     if (got != wanted) {
       return Damaged(absl::StrCat("expected ", shape_.samples, " samples, found ", samples_read_));

@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +30,7 @@ using SoundShape = WavShape;
 class SoundDecoder {
  public:
   SoundDecoder() = default;
+  ~SoundDecoder();
   SoundDecoder(const SoundDecoder&) = delete;
   SoundDecoder& operator=(const SoundDecoder&) = delete;
 
@@ -47,10 +47,6 @@ class SoundDecoder {
     absl::Span<const uint8_t> lead, rest;
     int64_t position = 0;
     int64_t size() const { return static_cast<int64_t>(lead.size() + rest.size()); }
-  };
-  struct Close {
-    const sndfile::Library* library = nullptr;
-    void operator()(sndfile::SndFile* file) const { library->close(file); }
   };
 
   static int64_t Size(void* parts);
@@ -72,7 +68,7 @@ class SoundDecoder {
   WavDecoder wav_;
   Parts parts_;
   const sndfile::Library* library_ = nullptr;
-  std::unique_ptr<sndfile::SndFile, Close> file_;
+  sndfile::SndFile* file_ = nullptr;
   int64_t samples_read_ = 0;
   // Of a file that does not tell its length.
   std::vector<float> decoded_;

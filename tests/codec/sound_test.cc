@@ -2,6 +2,7 @@
 // can. Needs libsndfile.
 #include "server/codec/sound.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -30,12 +31,13 @@ std::vector<Sound> ReadGoldens() {
   std::ifstream file(InTree("tests/golden/sounds.json"));
   std::vector<Sound> sounds;
   for (const auto& read : nlohmann::json::parse(file)["cases"]) {
-    Sound sound{.name = read["name"],
-                .shape = {.samples = read["shape"][0],
-                          .channels = read["shape"][1],
-                          .sample_rate = read["sample_rate"]},
-                .tolerance = read["tolerance"],
-                .guessed = read["guessed"]};
+    Sound sound;
+    sound.name = read["name"];
+    sound.shape = {.samples = read["shape"][0],
+                   .channels = read["shape"][1],
+                   .sample_rate = read["sample_rate"]};
+    sound.tolerance = read["tolerance"];
+    sound.guessed = read["guessed"];
     REQUIRE(absl::Base64Unescape(read["file"].get<std::string>(), &sound.file));
     std::string values;
     REQUIRE(absl::Base64Unescape(read["audio"].get<std::string>(), &values));

@@ -17,8 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto shape = decoder.Start({data, size});
     if (!shape.ok()) return 0;
     const int64_t channels = std::max<int64_t>(1, shape->channels + more);
-    const int64_t samples =
-        std::clamp<int64_t>(shape->samples + more, 0, kValuesMax / channels);
+    const int64_t samples = std::clamp<int64_t>(shape->samples + more, 0, kValuesMax / channels);
     std::vector<float> out(static_cast<size_t>(samples * channels));
     (void)decoder.Decode(samples, channels, out.data());
   }
