@@ -28,7 +28,9 @@ def test_sounds_are_those_of_libsndfile(case):
     audio, rate = decoded(FILES[case["name"]])
     want = np.frombuffer(base64.b64decode(case["audio"]), np.float32).reshape(case["shape"])
     assert audio.dtype == np.float32 and audio.shape[1] == want.shape[1]
-    assert len(audio) > len(want) if case["guessed"] else len(audio) == len(want)
+    if case["guessed"]:  # and without the decoder's own delay
+        want = want[529:]
+    assert len(audio) >= len(want) if case["guessed"] else len(audio) == len(want)
     assert np.abs(audio[: len(want)] - want).max() <= case["tolerance"]
     assert rate == case["sample_rate"] and rate.dtype == np.int32
 
@@ -46,7 +48,7 @@ def test_a_file_without_a_count_has_the_sound_of_one_that_has_it():
     for name in ("mp3 constant", "mp3 varying"):
         counted, guessed = decoded(FILES[name]).audio, decoded(FILES[f"{name} without a count"]).audio
         added = next(n for n in range(len(guessed) - len(counted)) if np.array_equal(guessed[n : n + 1000], counted[:1000]))
-        assert added == 1105 and np.array_equal(guessed[added : added + len(counted)], counted)
+        assert added == 576 and np.array_equal(guessed[added : added + len(counted)], counted)
 
 
 def test_sounds_of_one_length_are_batched(tmp_path):

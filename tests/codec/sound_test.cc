@@ -92,16 +92,16 @@ TEST_CASE("sound: the values of libsndfile") {
     REQUIRE(values.ok());
     CHECK(shape.channels == sound.shape.channels);
     CHECK(shape.sample_rate == sound.shape.sample_rate);
-    if (sound.guessed) {
-      CHECK(shape.samples % 1152 == 0);
-      CHECK(shape.samples > sound.shape.samples);
-    } else {
-      CHECK(shape.samples == sound.shape.samples);
-    }
-    REQUIRE(values->size() >= sound.values.size());
+    // The decoder's own delay, which is left out where a count stands in front.
+    const int64_t delay = sound.guessed ? 529 : 0;
+    if (sound.guessed) CHECK((shape.samples + delay) % 1152 == 0);
+    if (sound.guessed) CHECK(shape.samples >= sound.shape.samples - delay);
+    if (!sound.guessed) CHECK(shape.samples == sound.shape.samples);
+    const auto skipped = static_cast<size_t>(delay * shape.channels);
+    REQUIRE(values->size() + skipped >= sound.values.size());
     float farthest = 0;
-    for (size_t i = 0; i < sound.values.size(); ++i)
-      farthest = std::max(farthest, std::abs((*values)[i] - sound.values[i]));
+    for (size_t i = skipped; i < sound.values.size(); ++i)
+      farthest = std::max(farthest, std::abs((*values)[i - skipped] - sound.values[i]));
     CHECK(farthest <= sound.tolerance);
     CHECK(*SoundSampleRate({reinterpret_cast<const uint8_t*>(sound.file.data()),
                             sound.file.size()}) == sound.shape.sample_rate);
@@ -141,7 +141,7 @@ TEST_CASE("fault 21a: sound: every cut of a file") {
     for (size_t size = 0; size < file.size(); ++size) {
       CAPTURE(name, size);
       const std::string error = ErrorOf(file.substr(0, size));
-      if (size < 4) CHECK_THAT(error, Catch::Contains(" by its first bytes: "));
+      if (size < 2) CHECK_THAT(error, Catch::Contains(" by its first bytes: "));
     }
   }
 }
