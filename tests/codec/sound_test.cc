@@ -30,7 +30,8 @@ struct Sound {
 std::vector<Sound> ReadGoldens() {
   std::ifstream file(InTree("tests/golden/sounds.json"));
   std::vector<Sound> sounds;
-  for (const auto& read : nlohmann::json::parse(file)["cases"]) {
+  const auto goldens = nlohmann::json::parse(file);
+  for (const auto& read : goldens["cases"]) {
     Sound sound;
     sound.name = read["name"];
     sound.shape = {.samples = read["shape"][0],
