@@ -117,6 +117,7 @@ bench_python() {
 bench_text() {
   deps >&2
   [ -n "${PENSTOCK_BENCH_TEXT_PYTHON-}" ] || make_venv build/text-venv tokenizers==0.23.3 tiktoken==0.14.0 numpy grain >&2
+  [ -n "${PENSTOCK_BENCH_ZEPHON_PYTHON-}" ] || make_venv build/zephon-venv zephon==0.2.0 tokenizers==0.23.3 transformers >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
 }
