@@ -92,6 +92,10 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
   uint32_t stream = 0;
   bool is_last = false;
   size_t at = 0;
+  // At which sample the last page ended that says it, and what can have come since. Heads say 0. A stream that was cut out of another one may begin
+  // anywhere.
+  int64_t ended_at = 0;
+  int64_t samples_since = 0;
   for (uint32_t number = 0; at < file.size(); ++number) {
     const size_t left = file.size() - at;
     const uint8_t* const page = &file[at];
@@ -122,8 +126,19 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
           !status.ok())
         return status;
     }
-    head.samples_max += static_cast<int64_t>(segments) * kSegmentSamplesMax;
     is_last = (page[5] & kIsLast) != 0;
+    const int64_t samples = static_cast<int64_t>(segments) * kSegmentSamplesMax;
+    head.samples_max += samples;
+    samples_since += samples;
+    // -1 where no packet ends.
+    if (const auto ends_at = Little<int64_t>(page + 6); ends_at != -1) {
+      if (ends_at < 0 || (ends_at > ended_at + samples_since && (ended_at > 0 || is_last))) {
+        return Damaged("the page at offset ", at, " ends at sample ", ends_at,
+                       ", more than it can hold behind sample ", ended_at);
+      }
+      ended_at = ends_at;
+      samples_since = 0;
+    }
     at += bytes;
   }
   if (!is_last) return Damaged("it ends before its last page");

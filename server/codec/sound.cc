@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/stop_flag.h"
@@ -95,6 +96,7 @@ absl::Status SoundDecoder::Damaged(absl::string_view what) const {
 absl::Status SoundDecoder::Open(absl::Span<const uint8_t> file) {
   parts_.lead = {reinterpret_cast<const uint8_t*>(head_.lead.data()), head_.lead.size()};
   parts_.rest = file.subspan(head_.begin, head_.end - head_.begin);
+  parts_.position = 0;
   const auto library = sndfile::Load();
   if (!library.ok()) return library.status();
   library_ = *library;
@@ -133,7 +135,10 @@ absl::StatusOr<SoundShape> SoundDecoder::Start(absl::Span<const uint8_t> file) {
   head_ = *std::move(head);
   if (absl::Status status = Open(file); !status.ok()) return status;
   if (shape_.samples < 0) {
-    if (absl::Status status = DecodeAll(); !status.ok()) return status;
+    if (absl::Status status = CountSamples(); !status.ok()) return status;
+    // From its beginning again.
+    library_->close(std::exchange(file_, nullptr));
+    if (absl::Status status = Open(file); !status.ok()) return status;
   }
   if (shape_.samples > kSoundValuesMax / shape_.channels) {
     return absl::DataLossError(absl::StrCat(SoundFormatName(format_),
@@ -143,20 +148,16 @@ absl::StatusOr<SoundShape> SoundDecoder::Start(absl::Span<const uint8_t> file) {
   return shape_;
 }
 
-absl::Status SoundDecoder::DecodeAll() {
-  while (true) {
+absl::Status SoundDecoder::CountSamples() {
+  std::vector<float> block(static_cast<size_t>(kBlockSamples * shape_.channels));
+  head_.samples = 0;
+  while (head_.samples <= kSoundValuesMax) {
     CheckStop();
-    const size_t before = decoded_.size();
-    if (before > kSoundValuesMax) break;
-    decoded_.resize(before + static_cast<size_t>(kBlockSamples * shape_.channels));
-    const int64_t got =
-        std::max<int64_t>(0, library_->readf_float(file_, &decoded_[before], kBlockSamples));
-    decoded_.resize(before + static_cast<size_t>(got * shape_.channels));
+    const int64_t got = library_->readf_float(file_, block.data(), kBlockSamples);
     if (library_->error(file_) != 0) return Damaged(library_->strerror(file_));
+    head_.samples += std::max<int64_t>(0, got);
     if (got < kBlockSamples) break;
   }
-  shape_.samples = static_cast<int64_t>(decoded_.size()) / shape_.channels;
-  is_decoded_ = true;
   return absl::OkStatus();
 }
 
@@ -183,10 +184,6 @@ absl::Status SoundDecoder::Decode(int64_t samples, int64_t channels, float* out)
   }
   int64_t left = std::min(samples, shape_.samples);
   std::fill_n(out + left * channels, (samples - left) * channels, 0.0F);
-  if (is_decoded_) {
-    CopyChannels(decoded_.data(), shape_.channels, left, channels, out);
-    return absl::OkStatus();
-  }
   if (channels == shape_.channels) return ReadSamples(left, out);
   std::vector<float> block(static_cast<size_t>(std::min(left, kBlockSamples) * shape_.channels));
   while (left > 0) {

@@ -4,15 +4,13 @@
 // Threads:  one decoder, one thread.
 // Owns:     libsndfile's state; never the file, which must stay until Decode().
 // Limits:   1,024 channels, kSoundValuesMax values of all channels.
-// Cost:     libsndfile's own, and a look at each page or frame's head. A FLAC file that does not tell its length is decoded by Start() into
-//           memory of its own.
+// Cost:     libsndfile's own, and a look at each page or frame's head. A FLAC file that does not tell its length is decoded twice: Start() counts.
 //
 // Errors are DataLoss, but FailedPrecondition while there is no libsndfile.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -56,8 +54,8 @@ class SoundDecoder {
   static int64_t Tell(void* parts);
 
   absl::Status Open(absl::Span<const uint8_t> file);
-  // Decodes a file that does not tell its length.
-  absl::Status DecodeAll();
+  // Decodes a file that does not tell its length, and keeps nothing of it.
+  absl::Status CountSamples();
   // The next `samples`, in the file's channels.
   absl::Status ReadSamples(int64_t samples, float* out);
   absl::Status Damaged(absl::string_view what) const;
@@ -70,9 +68,6 @@ class SoundDecoder {
   const sndfile::Library* library_ = nullptr;
   sndfile::SndFile* file_ = nullptr;
   int64_t samples_read_ = 0;
-  // Of a file that does not tell its length.
-  std::vector<float> decoded_;
-  bool is_decoded_ = false;
 };
 
 // Samples a second, by the head of the file alone where that tells it.

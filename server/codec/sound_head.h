@@ -2,7 +2,7 @@
 // go through the file's own frames or pages first, so that a cut or damaged file is an error.
 //
 // FLAC:  RFC 9639. The frames' checksums are the decoder's affair.
-// OGG:   RFC 3533, one stream of Vorbis or Opus (RFC 7845). Every page's checksum and number, and the mark of the last page.
+// OGG:   RFC 3533, one stream of Vorbis or Opus (RFC 7845). Every page's checksum, number and place in time, and the mark of the last page.
 // MP3:   ISO/IEC 11172-3 and 13818-3, layer III. Every frame's head and length, and the count that a Xing or Info frame tells. Frames have no
 //        checksum that encoders write, so a changed bit inside of one may stay unseen.
 //

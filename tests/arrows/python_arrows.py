@@ -23,7 +23,7 @@ ALLOWED = {
     "names": {"ground", "_spec", "_tracing", "_numpy", "_running"},
     # Parquet files by pyarrow, also in worker processes.
     "_parquet": {"ground"},
-    "_dataset": {"ground", "_spec", "_tracing", "_running", "names", "_parquet"},
+    "_dataset": {"ground", "_worker", "_spec", "_tracing", "_running", "names", "_parquet"},
     "penstock": {"ground", "_tracing", "_numpy", "_running", "names", "_dataset"},
     # The samples of a torch Dataset, fetched by worker processes.
     "_loading": {"ground", "_spec", "_running", "penstock"},

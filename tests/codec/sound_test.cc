@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/catch.h"
 #include "tests/support/tree.h"
@@ -214,6 +215,49 @@ TEST_CASE("fault 21a: sound: heads that make no sense") {
     CAPTURE(test.message);
     CHECK_THAT(ErrorOf(test.file), Catch::Contains(test.message));
   }
+}
+
+// The checksum of an Ogg page, a bit at a time (RFC 3533).
+uint32_t OggChecksum(const std::string& page) {
+  uint32_t sum = 0;
+  for (const char byte : page) {
+    sum ^= static_cast<uint32_t>(static_cast<uint8_t>(byte)) << 24;
+    for (int bit = 0; bit < 8; ++bit) sum = sum << 1 ^ ((sum >> 31) != 0 ? 0x04c11db7 : 0);
+  }
+  return sum;
+}
+
+// The file, whose last page says that so many samples end there.
+std::string OggOfLength(std::string file, uint64_t samples) {
+  const size_t at = file.rfind("OggS");
+  std::memcpy(&file[at + 6], &samples, sizeof(samples));
+  std::memset(&file[at + 22], 0, 4);
+  const uint32_t sum = OggChecksum(file.substr(at));
+  std::memcpy(&file[at + 22], &sum, sizeof(sum));
+  return file;
+}
+
+TEST_CASE("fault 21a: sound: a forged number of samples is an error, and takes no memory") {
+  for (const char* name : {"vorbis", "vorbis mono", "opus", "opus mono"}) {
+    const std::string& file = Golden(name).file;
+    uint64_t own = 0;
+    std::memcpy(&own, &file[file.rfind("OggS") + 6], sizeof(own));
+    CHECK(OggOfLength(file, own) == file);
+    for (const uint64_t samples :
+         {uint64_t{1} << 31, uint64_t{1} << 62, UINT64_MAX >> 1, UINT64_MAX - 1}) {
+      CAPTURE(name, samples);
+      CHECK_THAT(
+          ErrorOf(OggOfLength(file, samples)),
+          Catch::Contains("OGG data is damaged: ") &&
+              Catch::Contains(absl::StrCat(" ends at sample ", static_cast<int64_t>(samples))));
+    }
+  }
+  // MP3's number of frames has 32 bits, and FLAC's of samples 36 (above).
+  std::string mp3 = Golden("mp3 constant").file;
+  const size_t name_at = std::min(mp3.find("Xing"), mp3.find("Info"));
+  REQUIRE(name_at < mp3.size());
+  mp3.replace(name_at + 8, 4, 4, '\xff');
+  CHECK_THAT(ErrorOf(mp3), Catch::Contains("expected 4294967295 frames, found"));
 }
 
 TEST_CASE("sound: tags behind an MP3 file") {
