@@ -96,18 +96,17 @@ bool CutNear(const std::shared_ptr<RandomAccessFile>& file, CellCache& cells, Re
   if (records == nullptr || request->offset >= file->size()) return false;
   NearFile near(file, *request->files, request->file);
   const PendingCall call("reading", file->path(), request->offset);
-  // As much as a stream gives at a time.
-  const uint64_t bytes = request->max_bytes * (ByteWindow::kPieceBytes / kChunkBytes);
-  const NearRecords::Cut cut = records->CutNear(
-      near, request->offset, bytes, [&](uint64_t offset, uint32_t length, const uint8_t* data) {
-        uint8_t* cell = nullptr;
-        if (data != nullptr) {
-          cell = cells.Take(length);
-          std::memcpy(cell, data, length);
-          chunk->bytes_read += length;
-        }
-        request->records.push_back({cell, offset, length, request->file, 0});
-      });
+  const NearRecords::Cut cut =
+      records->CutNear(near, request->offset, request->max_bytes,
+                       [&](uint64_t offset, uint32_t length, const uint8_t* data) {
+                         uint8_t* cell = nullptr;
+                         if (data != nullptr) {
+                           cell = cells.Take(length);
+                           std::memcpy(cell, data, length);
+                           chunk->bytes_read += length;
+                         }
+                         request->records.push_back({cell, offset, length, request->file, 0});
+                       });
   if (!near.CheckNear().ok()) {
     // What the file still has is read.
     for (const RecordRef& record : request->records) {
