@@ -26,7 +26,7 @@
 #: ./dev bench remote [--quick] [--cases A,B]
 #: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
 #: ./dev bench formats [--quick] [--cases A,B]
-#: Arrow files, tars, Parquet and source processes, beside the packages that read them
+#: Arrow files, tars, Parquet, source processes and sounds, beside the packages that read them
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -37,7 +37,7 @@ photo_package=lomiri-wallpapers-16.04
 bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
-formats_python_packages=(numpy pyarrow datasets torch webdataset grain)
+formats_python_packages=(numpy pyarrow datasets torch webdataset grain soundfile)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked

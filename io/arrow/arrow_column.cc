@@ -123,8 +123,9 @@ class Finder {
     while (true) {
       const ArrowField& field = *field_;
       const bool is_named = step_ == path_.size();
-      if (is_named && !to_values_) {
-        if (!field.dictionary && !HasBitmap(field.type.kind)) return NoDType(field.type);
+      // A null may stand among a dictionary's values, too.
+      if (is_named && !to_values_ && !field.dictionary) {
+        if (!HasBitmap(field.type.kind)) return NoDType(field.type);
         column_.levels.push_back(LevelHere());
         // Only its bitmap counts.
         column_.dtype = DType::kBool;
@@ -210,6 +211,7 @@ class Finder {
     column_.dtype = ReadValues(field_->type, &level);
     if (column_.dtype == DType::kInvalid) return NoDType(field_->type);
     column_.type_name = ArrowTypeName(field_->type);
+    column_.kind = field_->type.kind;
     column_.unit = field_->type.unit;
     column_.levels.push_back(level);
     return std::move(column_);
@@ -230,6 +232,7 @@ class Finder {
                                                      ", which cannot be read; decode it"));
     }
     column_.type_name = absl::StrCat("dictionary of ", ArrowTypeName(field_->type));
+    column_.kind = field_->type.kind;
     column_.unit = field_->type.unit;
     return std::move(column_);
   }
@@ -263,9 +266,10 @@ void AddPaths(const ArrowField& field, std::vector<std::string>* here,
 }  // namespace
 
 bool ArrowColumn::IsLike(const ArrowColumn& other) const {
-  return dtype == other.dtype && unit == other.unit &&
-         dictionary.has_value() == other.dictionary.has_value() && values.IsLike(other.values) &&
-         levels.size() == other.levels.size() &&
+  // Strings and bytes are read alike. Integers and times are not what each other are, though their bytes are.
+  return dtype == other.dtype && (kind == other.kind || dtype == DType::kString) &&
+         unit == other.unit && dictionary.has_value() == other.dictionary.has_value() &&
+         values.IsLike(other.values) && levels.size() == other.levels.size() &&
          std::equal(levels.begin(), levels.end(), other.levels.begin(),
                     [](const ArrowLevel& a, const ArrowLevel& b) { return a.IsLike(b); });
 }

@@ -49,8 +49,9 @@ struct ArrowLevel {
 struct ArrowColumn {
   std::vector<ArrowLevel> levels;  // the last one holds the values
   DType dtype = DType::kInvalid;
-  std::string type_name;  // of the values
-  int16_t unit = 0;       // of these (ArrowType)
+  std::string type_name;              // of the values
+  ArrowKind kind = ArrowKind::kNull;  // of these
+  int16_t unit = 0;                   // of these (ArrowType)
   // Where the last level holds places: of which dictionary, and the one level of that.
   std::optional<int64_t> dictionary;
   ArrowLevel values;

@@ -8,16 +8,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/file/mapped_file.h"
+#include "io/record/near_records.h"
 #include "io/record/record_chunk.h"
 #include "io/record/scan_progress.h"
 #include "io/record/tar_head.h"
+#include "io/record/tar_near.h"
 #include "io/record/tar_scan.h"
 #include "io/record/tar_stream.h"
 
 namespace penstock {
 namespace {
 
-class Tar final : public RecordFormat, public RecordAccess {
+class Tar final : public RecordFormat, public RecordAccess, public NearRecords {
  public:
   std::string ContentKey() const override { return "tar"; }
   const RecordAccess* access() const override { return this; }
@@ -47,6 +49,10 @@ class Tar final : public RecordFormat, public RecordAccess {
   uint64_t OrdinalOf(const std::shared_ptr<RandomAccessFile>& file,
                      uint64_t offset) const override {
     return OrdinalByStream(*this, file, offset);
+  }
+
+  Cut CutNear(RandomAccessFile& file, uint64_t offset, uint64_t bytes, Take take) const override {
+    return CutNearTar(file, offset, bytes, take);
   }
 
  private:

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -47,19 +51,29 @@ bool IsZero(const uint8_t* block) {
   return block[0] == 0 && std::memcmp(block, block + 1, kTarBlockBytes - 1) == 0;
 }
 
+uint32_t SumOf(const uint8_t* block) {
+#if defined(__SSE2__)
+  const __m128i zero = _mm_setzero_si128();
+  __m128i sums[2] = {zero, zero};
+  for (size_t i = 0; i < kTarBlockBytes; i += 2 * sizeof(__m128i)) {
+    for (size_t k = 0; k < 2; ++k) {
+      const auto* const at = reinterpret_cast<const __m128i*>(block + i + k * sizeof(__m128i));
+      sums[k] = _mm_add_epi64(sums[k], _mm_sad_epu8(_mm_loadu_si128(at), zero));
+    }
+  }
+  const __m128i both = _mm_add_epi64(sums[0], sums[1]);
+  return _mm_cvtsi128_si32(_mm_add_epi64(both, _mm_unpackhi_epi64(both, both)));
+#else
+  uint32_t sum = 0;
+  for (size_t i = 0; i < kTarBlockBytes; ++i) sum += block[i];
+  return sum;
+#endif
+}
+
 bool SumHolds(const uint8_t* block) {
   uint64_t stored = 0;
   if (!ReadNumber(block + kSumAt, kSumBytes, /*may_be_binary=*/false, &stored)) return false;
-  // Eight bytes at a time, in four lanes of 16 bits, each of which has room for the 128 bytes that it gets.
-  constexpr uint64_t kEven = 0x00ff00ff00ff00ff;
-  uint64_t lanes = 0;
-  for (size_t i = 0; i < kTarBlockBytes; i += sizeof(uint64_t)) {
-    uint64_t bytes = 0;
-    std::memcpy(&bytes, block + i, sizeof(bytes));
-    lanes += (bytes & kEven) + (bytes >> 8 & kEven);
-  }
-  uint32_t sum = kSumBytes * ' ';
-  for (int shift = 0; shift < 64; shift += 16) sum += lanes >> shift & 0xffff;
+  uint32_t sum = SumOf(block) + kSumBytes * ' ';
   for (size_t i = kSumAt; i < kSumAt + kSumBytes; ++i) sum -= block[i];
   if (sum == stored) return true;
   // Some old programs took bytes above 127 for negative.
@@ -116,7 +130,7 @@ bool IsTarPathHeader(const uint8_t* block) {
 
 TarHead::Found ReadTarHead(absl::Span<const uint8_t> bytes, TarHead* head) {
   using Found = TarHead::Found;
-  *head = TarHead();
+  head->Clear();
   bool has_path = false;
   bool has_size = false;
   uint64_t at = 0;

@@ -27,6 +27,27 @@ namespace penstock {
 inline constexpr size_t kTarBlockBytes = 512;
 inline constexpr size_t kMaxTarPathBytes = 1 << 20;
 
+// Has the heads brought nearer that are to come, where members have the sizes of those some places before them. A head lies in a page of its own, which no
+// processor fetches by itself.
+class TarHeadsAhead {
+ public:
+  // Of bytes that lie in memory: the head that is looked at is at bytes[at].
+  void At(absl::Span<const uint8_t> bytes, uint64_t at) {
+    uint64_t& before = places_[next_++ % kHeads];
+    const uint64_t ahead = at + (at - before);
+    before = at;
+    if (ahead > bytes.size() || bytes.size() - ahead < kTarBlockBytes) return;
+    for (size_t line = 0; line < kTarBlockBytes; line += 64)
+      __builtin_prefetch(bytes.data() + ahead + line);
+  }
+
+ private:
+  // A multiple of what most samples have.
+  static constexpr size_t kHeads = 12;
+  uint64_t places_[kHeads] = {};
+  size_t next_ = 0;
+};
+
 // What a member takes in its archive, `size` bytes of data padded.
 inline uint64_t TarPadded(uint64_t size) {
   return (size + kTarBlockBytes - 1) / kTarBlockBytes * kTarBlockBytes;
@@ -49,6 +70,14 @@ struct TarHead {
   // The path, as long as the bytes are there.
   absl::string_view path;
   std::string joined;  // what it lies in, where it is of two parts
+
+  void Clear() {
+    bytes = size = 0;
+    type = '0';
+    what.clear();
+    path = {};
+    joined.clear();
+  }
 
   // Files that have data of their own; others are links, folders, devices.
   bool is_regular() const { return type == '0' || type == '\0' || type == '7'; }

@@ -1,5 +1,7 @@
 #include "io/record/tar_scan.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -12,6 +14,35 @@ namespace {
 
 // Between two looks at whether the scan is still wanted.
 constexpr uint64_t kMembersBetweenLooks = 4096;
+
+// Has the kernel map the pages that come, many with one call, as long as most of them have a head. A fault for each 16 of them costs half as much again.
+class PagesAhead {
+ public:
+  explicit PagesAhead(absl::Span<const uint8_t> bytes) : bytes_(bytes) {}
+
+  void At(uint64_t at) {
+    ++heads_;
+    if (at < end_) return;
+    const bool most_have_one = heads_ * kPage * 4 >= kPieceBytes;
+    heads_ = 0;
+    end_ = at + kPieceBytes;
+    // Older kernels refuse it: then each page is a fault.
+    if (!most_have_one) return;
+    const auto begin = reinterpret_cast<uintptr_t>(bytes_.data() + at) / kPage * kPage;
+    const uintptr_t end =
+        reinterpret_cast<uintptr_t>(bytes_.data()) + std::min(end_, bytes_.size());
+    madvise(reinterpret_cast<void*>(begin), end - begin, kPopulateRead);
+  }
+
+ private:
+  static constexpr uint64_t kPage = 4096;
+  static constexpr uint64_t kPieceBytes = 1 << 20;
+  static constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+
+  const absl::Span<const uint8_t> bytes_;
+  uint64_t end_ = 0;
+  uint64_t heads_ = 0;  // up to there
+};
 
 bool IsZeros(absl::Span<const uint8_t> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](uint8_t byte) { return byte == 0; });
@@ -63,11 +94,15 @@ absl::StatusOr<std::optional<FoundRecords>> ScanSoundTar(absl::Span<const uint8_
                                                          ScanProgress& progress) {
   Samples samples(bytes.size());
   TarHead head;
+  TarHeadsAhead ahead;
+  PagesAhead pages(bytes);
   uint64_t members = 0;
   for (uint64_t at = 0; at < bytes.size(); ++members) {
     if (members % kMembersBetweenLooks == 0) {
       if (absl::Status status = progress.At(at); !status.ok()) return status;
     }
+    pages.At(at);
+    ahead.At(bytes, at);
     const absl::Span<const uint8_t> rest = bytes.subspan(at);
     const TarHead::Found found = ReadTarHead(rest, &head);
     // Some programs leave out the zeros at the end, or have fewer.

@@ -139,7 +139,7 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
   const bool is_long = end - begin > kMaxRecordBytes;
   if (!is_cut && !is_long && !lost_ && !(is_plain() && end - begin > kLateRecordBytes)) {
     // They are handed on out of the window, where no padding need be behind the last of them. The head's own strings may lie there.
-    const std::string own_key(key);
+    const std::string own_key(sample_ ? absl::string_view() : key);
     if (!Gather(chunk, end - at_)) return false;
     is_cut = AtHand().size() < data_end;
     if (!is_cut) {

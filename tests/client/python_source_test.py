@@ -214,6 +214,40 @@ def test_what_a_source_yields_is_checked(items, match):
         list(penstock.Dataset.from_source(Wrong(*items)))
 
 
+@pytest.mark.parametrize(
+    "record, message",
+    [
+        ({"n": 1, "v": np.zeros(4, np.float32), "s": b"x"}, r"float32 \(4,\) for 'v', not float32 \(3,\)"),
+        ({"n": np.float32(1), "v": np.zeros(3), "s": b"x"}, r"float32 \(\) for 'n', not int64 \(\); return array.astype\(np.int64\)"),
+        ({"n": 1.5, "v": np.zeros(3, np.float32), "s": b"x"}, r"float64 \(\) for 'n', not int64 \(\)"),
+        ({"n": [1, [2]], "v": np.zeros(3, np.float32), "s": b"x"}, "a list for 'n', of which NumPy makes no array"),
+        ({"n": 1, "v": np.zeros(3, np.float32), "s": 7}, r"a int for 's', not string \(\)"),
+        ({"n": 1, "v": np.zeros(3, np.float32)}, "a dict of 'n', 'v', not of 'n', 'v', 's'"),
+        ({"n": 1, "v": None, "s": b"x"}, "None at v"),
+        (b"bytes", "a bytes, not a dict of 'n', 'v', 's'"),
+    ],
+)
+def test_a_record_of_another_type_is_told_by_its_field(record, message):
+    output = {"n": penstock.TensorSpec((), np.int64), "v": penstock.TensorSpec((3,), np.float32), "s": STRING}
+    source = Wrong((pair(0), None), (record, None), (pair(2), None))
+    with pytest.raises(penstock.DataLossError, match=f"Wrong: read\\(\\) yields something else than output declares: {message}"):
+        list(penstock.Dataset.from_source(source, output))
+
+
+def test_records_of_sizes_of_their_own_and_rows_are_told_by_their_field():
+    with pytest.raises(penstock.DataLossError, match=r"float64 \(2,\) for 'value', not int64 \(None,\)"):
+        list(penstock.Dataset.from_source(Wrong((np.zeros(2), None)), penstock.TensorSpec((None,), np.int64)))
+    with pytest.raises(penstock.DataLossError, match=r"int64 \(100,\) for 'x', not uint8 \(None,\)"):
+        list(penstock.Dataset.from_source(Rows(), {"x": penstock.TensorSpec((), np.uint8), "s": STRING}))
+
+
+def test_pythons_numbers_are_of_the_declared_type():
+    output = {"x": penstock.TensorSpec((2,), np.float32), "n": penstock.TensorSpec((), np.uint8)}
+    records = {"x": [1.5, 2], "n": 3}, {"n": 4, "x": (0, 1)}, {"x": np.ones(2), "n": np.uint8(5)}
+    rows = list(penstock.Dataset.from_source(Wrong(*((record, None) for record in records)), output))
+    assert [(row["x"].tolist(), int(row["n"])) for row in rows] == [([1.5, 2.0], 3), ([0.0, 1.0], 4), ([1.0, 1.0], 5)]
+
+
 def test_mistakes():
     with pytest.raises(TypeError, match="from_source takes a penstock.io.Source, not a list; from_generator takes iterables"):
         penstock.Dataset.from_source([1])

@@ -5,6 +5,7 @@ With a Python that has pyarrow, the package and its programs on their paths: pyt
 
 import datetime
 import decimal
+import operator
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 import penstock
 from penstock._dataset import _parquet
+from penstock._parquet import _predicates
 from penstock._parquet._row_groups import RowGroups
 
 ROWS = 1000
@@ -357,6 +359,41 @@ def test_statistics_say_what_the_rows_say(tmp_path, kind):
     assert left_out > 0
 
 
+OF_OPS = {
+    "=": operator.eq, "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "in": lambda value, values: value in values, "not in": lambda value, values: value not in values,
+}  # fmt: skip
+
+
+UINT64 = [0, 5, (1 << 63) - 1, 1 << 63, None, (1 << 63) + 1, (1 << 64) - 1, 7]
+
+
+@pytest.mark.parametrize("group_rows", [1, 3])
+def test_numbers_of_64_bits_without_a_sign_are_compared_as_they_are(tmp_path, group_rows):
+    """Python is the oracle: Arrow takes 2**63 and more for out of range beside any integer of Python's."""
+    made = pa.table({"x": pa.array(UINT64, pa.uint64()), "n": np.arange(len(UINT64))})
+    pq.write_table(made, tmp_path / "x.parquet", row_group_size=group_rows)
+    values = [-(1 << 70), -1, 0, 5, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, (1 << 64) - 1, 1 << 64, np.uint64(1 << 63), np.int8(-1), pa.scalar(5)]
+    lists = [[-1], [5, 1 << 63], [-1, (1 << 64) - 1, 1 << 64], [0, 5, 7], list(range(1, 100)), [np.uint64(1 << 63)]]
+    for op, meets in OF_OPS.items():
+        for value in lists if "in" in op else values:
+            plain_value = [int(one) for one in value] if "in" in op else int(value.as_py() if isinstance(value, pa.Scalar) else value)
+            wanted = [place for place, number in enumerate(UINT64) if number is not None and meets(number, plain_value)]
+            reader = penstock.Dataset.parquet(tmp_path / "x.parquet", columns="n", filters=[("x", op, value)])._shuffled.reader
+            # What a worker process filters by.
+            assert made.filter(_predicates.expression(reader.filters))["n"].to_pylist() == wanted, (op, value)
+            assert {place // group_rows for place in wanted} <= set(reader.groups[:, 1].tolist()), (op, value)
+            if group_rows == 1:
+                # Statistics of one row say what it is.
+                assert reader.groups[:, 1].tolist() == wanted and not reader.groups[:, 2].any(), (op, value)
+
+
+def test_a_filter_of_64_bits_without_a_sign_in_worker_processes(tmp_path):
+    pq.write_table(pa.table({"x": pa.array(UINT64, pa.uint64()), "n": np.arange(len(UINT64))}), tmp_path / "x.parquet")
+    for filters, wanted in [([("x", ">", 5), ("x", "not in", [7, 1 << 63])], [2, 5, 6]), ([("x", ">=", -1)], [0, 1, 2, 3, 5, 6, 7])]:
+        assert [int(row["n"]) for row in penstock.Dataset.parquet(tmp_path / "x.parquet", columns="n", filters=filters)] == wanted
+
+
 def test_null_meets_no_predicate(tmp_path):
     made = pa.table({"x": pa.array([None, 1, None, None, 2, 3]), "n": np.arange(6)})
     pq.write_table(made, tmp_path / "x.parquet", row_group_size=2)
@@ -394,6 +431,9 @@ def test_a_set_in_a_filter_is_the_same_stream_in_each_process(files):
         ([("number", "=", None)], ValueError, "compared with None"),
         ([("number", "=", "x")], (TypeError, penstock.InvalidArgumentError), "filters"),
         ([("number", "in", [1, None])], ValueError, "has a None"),
+        ([("number", ">=", 1 << 63)], TypeError, "types do not take"),
+        ([("number", "in", [1 << 63])], TypeError, "types do not take"),
+        ([("small", "=", 1 << 64)], TypeError, "types do not take"),
         ([("at", ">", datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))], TypeError, "types do not take"),
         ([("list", "=", 1)], TypeError, "predicates are about numbers, times and strings"),
         ([[("number", "=")]], TypeError, "expected \\(column, op, value\\)"),

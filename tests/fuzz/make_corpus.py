@@ -242,9 +242,17 @@ def tar():
     yield "cut", whole[:2000]
 
 
+def sound():
+    """The smallest ones of each kind, whole and with a cut in the middle."""
+    sounds = {case["name"]: base64.b64decode(case["file"]) for case in json.loads((_TREE / "tests" / "golden" / "sounds.json").read_text())["cases"]}
+    for name in ("flac 8 mono", "flac of unknown length", "flac tagged", "opus mono", "vorbis mono", "mp3 of MPEG 2", "mp3 tagged", "mp3 varying without a count"):
+        yield name.replace(" ", "_"), sounds[name]
+    yield "flac_cut", sounds["flac 8 mono"][:400]
+
+
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "tar": tar,
+                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -218,6 +218,11 @@ def dictionaries():
     wanted = {"words": {}, "numbers": {}, "holes": {"default": "none"}}
     case("dictionaries", write("dictionaries", batches), wanted, table)
     case("dictionaries, zstd", write("dictionaries_zstd", batches, compression="zstd"), wanted, table)
+    # A null among the values of a dictionary is one where it is used.
+    batches, table = cut({"d": pa.DictionaryArray.from_arrays(pa.array([0, 1, None, 2, 1], pa.int8()), pa.array(["a", None, "c"])),
+                          "n": pa.DictionaryArray.from_arrays(pa.array([1, 1, 0, None, 0], pa.uint16()), pa.array([None, 7], pa.int32()))}, 3, 2)
+    case("nulls in dictionaries", write("dictionaries_nulls", batches),
+         {"d": {"default": "none"}, "n": {"default": -1}, "no_d": {"column": "d", "is_null": True}, "no_n": {"column": "n", "is_null": True}}, table)
     # Each batch has a dictionary of its own: a stream replaces it, or goes on with it.
     kind = pa.schema([("w", pa.dictionary(pa.int32(), pa.utf8()))])
     other = [pa.record_batch([pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), pa.array(texts))], schema=kind)

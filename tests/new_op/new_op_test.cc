@@ -18,6 +18,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 #include "tests/support/stages.h"
+#include "tests/support/tree.h"
 
 namespace penstock::test {
 namespace {
@@ -224,6 +225,18 @@ TEST_CASE("The next pass of a new source has the files that it had, one by one")
   REQUIRE(stages[0].file_names().pattern_size() == 2);
   CHECK(stages[0].file_names().pattern(0) == folder / "one");
   CHECK(stages[0].file_names().pattern(1) == folder / "two");
+}
+
+TEST_CASE("The next pass of an arrow source has its data files, and its file of rows apart") {
+  const auto golden = [](const std::string& name) {
+    return testing::InTree("tests/golden/arrow/" + name + ".arrow");
+  };
+  const auto plan = MustPlan(absl::StrCat("arrow { files: '", golden("numbers_zstd"),
+                                          "' row_file: '", golden("rows"), "' } | repeat {}"));
+  const auto stages = StagesWithFiles(*plan);
+  REQUIRE(stages[0].arrow().files_size() == 1);
+  CHECK(stages[0].arrow().files(0) == golden("numbers_zstd"));
+  CHECK(stages[0].arrow().row_file() == golden("rows"));
 }
 
 TEST_CASE("Steps are counted behind a new op that joins elements") {

@@ -39,6 +39,7 @@ bool FileStream::Close() {
 
 void FileStream::Request(uint64_t max_bytes) {
   ahead().offset = at_hand().next_offset;
+  ahead().ordinal = at_hand().ordinal + at_hand().records.size();
   ahead().expect_late = at_hand().next_is_late;
   ahead().max_bytes = max_bytes;
   ahead().worker = at_hand().worker;

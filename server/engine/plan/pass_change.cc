@@ -10,6 +10,7 @@
 #include "server/engine/plan/plan_change.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/spec_paths.h"
 #include "server/engine/spec/stage_message.h"
 #include "server/engine/spec/stages.h"
 
@@ -120,7 +121,13 @@ google::protobuf::RepeatedPtrField<v1::Stage> StagesWithFiles(const Plan& plan) 
     if (!cleared[stage]) options->GetReflection()->ClearField(options, field);
     cleared[stage] = true;
     const FileRange& files = built.sources()[source];
-    for (uint32_t i = files.first; i < files.first + files.count; ++i)
+    uint32_t end = files.first + files.count;
+    // A file of arrays, which stands in an option of its own, is the last one.
+    VisitPaths(stages[stage], [&](PathKind kind, const std::string* path) {
+      if (kind == PathKind::kArrays && end > files.first && built.manifest()[end - 1].path == *path)
+        --end;
+    });
+    for (uint32_t i = files.first; i < end; ++i)
       options->GetReflection()->AddString(options, field, ExactGlob(built.manifest()[i].path));
   }
   return spec.stage();

@@ -275,7 +275,8 @@ absl::Status ArrowWalk::ForEachValue(uint64_t place, const ArrowLevel& level,
   return absl::OkStatus();
 }
 
-absl::Status ArrowWalk::Decode(const ArrowLevel& level, const uint8_t* at, Text* value) {
+absl::StatusOr<ArrowWalk::DictionaryValue> ArrowWalk::FindInDictionary(const ArrowLevel& level,
+                                                                       const uint8_t* at) {
   const ArrowBatches::Dictionary& dictionary = batches_.dictionary(*batch_, number_);
   const uint64_t number = LoadArrowNumber(at, level.size, level.is_wide);
   if (number >= dictionary.size()) {
@@ -285,23 +286,45 @@ absl::Status ArrowWalk::Decode(const ArrowLevel& level, const uint8_t* at, Text*
   const size_t part_number =
       std::upper_bound(dictionary.ends.begin(), dictionary.ends.end(), number) -
       dictionary.ends.begin();
-  const uint64_t in_part = number - (part_number == 0 ? 0 : dictionary.ends[part_number - 1]);
-  const Batch& part = batches_.parts()[dictionary.parts[part_number]];
-  const ArrowLevel& values = feature_.column.values;
+  DictionaryValue value;
+  value.in_part = number - (part_number == 0 ? 0 : dictionary.ends[part_number - 1]);
+  value.part = &batches_.parts()[dictionary.parts[part_number]];
   // A null among the values is one where it is used.
+  const Batch& part = *value.part;
   const ArrowExtent& bitmap =
       batches_.place(part.first_place).parts[static_cast<size_t>(ArrowPart::kBitmap)];
   if (bitmap.bytes > 0) {
     absl::StatusOr<const uint8_t*> bits =
-        view_.Get(part, part.first_place, ArrowPart::kBitmap, BitmapBytes(in_part + 1));
+        view_.Get(part, part.first_place, ArrowPart::kBitmap, BitmapBytes(value.in_part + 1));
     if (!bits.ok()) return bits.status();
-    if (!ArrowBit(*bits, in_part)) {
-      if (!feature_.default_value) return Null();
-      *value = {reinterpret_cast<const uint8_t*>(feature_.default_value->data()),
-                feature_.default_value->size()};
-      return absl::OkStatus();
-    }
+    value.is_null = !ArrowBit(*bits, value.in_part);
   }
+  return value;
+}
+
+absl::StatusOr<bool> ArrowWalk::IsNullInDictionary(uint64_t place) {
+  const ArrowLevel& level = feature_.column.levels.back();
+  const uint64_t row = runs_[0].begin;
+  absl::StatusOr<const uint8_t*> places =
+      view_.Get(*batch_, place, ArrowPart::kValues, (row + 1) * level.size);
+  if (!places.ok()) return places.status();
+  absl::StatusOr<DictionaryValue> found = FindInDictionary(level, *places + row * level.size);
+  if (!found.ok()) return found.status();
+  return found->is_null;
+}
+
+absl::Status ArrowWalk::Decode(const ArrowLevel& level, const uint8_t* at, Text* value) {
+  const absl::StatusOr<DictionaryValue> found = FindInDictionary(level, at);
+  if (!found.ok()) return found.status();
+  if (found->is_null) {
+    if (!feature_.default_value) return Null();
+    *value = {reinterpret_cast<const uint8_t*>(feature_.default_value->data()),
+              feature_.default_value->size()};
+    return absl::OkStatus();
+  }
+  const Batch& part = *found->part;
+  const uint64_t in_part = found->in_part;
+  const ArrowLevel& values = feature_.column.values;
   if (values.kind == Kind::kTexts || values.kind == Kind::kFixedTexts)
     return FindText(part, part.first_place, values, in_part, value);
   if (values.kind == Kind::kBools) {
@@ -378,7 +401,10 @@ absl::Status ArrowWalk::Take(const Batch& batch, uint64_t in_batch, uint8_t* to,
   }
   const ArrowLevel& last = levels.back();
   if (feature_.is_null) {
-    *to = runs_[0].is_null;
+    absl::StatusOr<bool> is_null = runs_[0].is_null;
+    if (!runs_[0].is_null && last.kind == Kind::kPlaces) is_null = IsNullInDictionary(place - 1);
+    if (!is_null.ok()) return is_null.status();
+    *to = *is_null;
     return absl::OkStatus();
   }
   const uint64_t values = NumValues();

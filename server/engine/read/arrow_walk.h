@@ -47,6 +47,11 @@ class ArrowWalk {
     const uint8_t* data = nullptr;
     uint64_t size = 0;
   };
+  struct DictionaryValue {
+    const Batch* part = nullptr;
+    uint64_t in_part = 0;
+    bool is_null = false;
+  };
 
   // The bitmap of a level, of `end` elements at least; null where nothing is null.
   absl::StatusOr<const uint8_t*> Bitmap(uint64_t place, uint64_t end);
@@ -63,6 +68,10 @@ class ArrowWalk {
   // Calls `put` with each value of the runs that is no number to be copied: texts, and what stands in a dictionary.
   absl::Status ForEachValue(uint64_t place, const ArrowLevel& level,
                             absl::FunctionRef<absl::Status(const Text&)> put);
+  // Of the place that stands there, DataLoss beyond the dictionary.
+  absl::StatusOr<DictionaryValue> FindInDictionary(const ArrowLevel& level, const uint8_t* at);
+  // Of the row's place, which is no null itself.
+  absl::StatusOr<bool> IsNullInDictionary(uint64_t place);
   // The value of a dictionary at the place that stands there; a number's size is given.
   absl::Status Decode(const ArrowLevel& level, const uint8_t* at, Text* value);
   // Of a text among those of a level.

@@ -1,6 +1,7 @@
 #include "server/engine/read/read_queue.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "base/far_file.h"
 #include "base/memory_account.h"
 #include "base/pending_call.h"
+#include "io/record/near_records.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/far_chunk.h"
 #include "server/engine/read/mapped_records.h"
@@ -85,6 +87,40 @@ bool MostAreSmall(const std::vector<RecordChunk::Record>& records) {
   const size_t late = std::count_if(records.begin(), records.end(),
                                     [](const RecordChunk::Record& record) { return record.late; });
   return records.size() > 2 * late;
+}
+
+// The next records of a file in memory, of a format that cuts them there. False: there was none to take.
+bool CutNear(const std::shared_ptr<RandomAccessFile>& file, CellCache& cells, RecordChunk* chunk,
+             ReadRequest* request) {
+  const auto* const records = dynamic_cast<const NearRecords*>(request->format->access());
+  if (records == nullptr || request->offset >= file->size()) return false;
+  NearFile near(file, *request->files, request->file);
+  const PendingCall call("reading", file->path(), request->offset);
+  const NearRecords::Cut cut =
+      records->CutNear(near, request->offset, request->max_bytes,
+                       [&](uint64_t offset, uint32_t length, const uint8_t* data) {
+                         uint8_t* cell = nullptr;
+                         if (data != nullptr) {
+                           cell = cells.Take(length);
+                           std::memcpy(cell, data, length);
+                           chunk->bytes_read += length;
+                         }
+                         request->records.push_back({cell, offset, length, request->file, 0});
+                       });
+  if (!near.CheckNear().ok()) {
+    // What the file still has is read.
+    for (const RecordRef& record : request->records) {
+      if (record.data != nullptr) cells.GiveBack(const_cast<uint8_t*>(record.data), record.length);
+    }
+    request->records.clear();
+    chunk->bytes_read = 0;
+    return false;
+  }
+  if (cut.next_offset == request->offset && !cut.is_end) return false;
+  request->next_offset = cut.next_offset;
+  request->next_is_late = false;
+  request->end_of_file = cut.is_end;
+  return true;
 }
 
 }  // namespace
@@ -197,6 +233,10 @@ absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
   const ReadFormat& format = *request->format;
   RecordChunk& chunk = format.is_stream() ? stream_chunk_ : chunk_;
   if (format.is_stream()) {
+    if (*request->stream == nullptr && CutNear(file, cells_, &chunk, request)) {
+      if (request->end_of_file) request->files->LookForGrowth(request->file, *file);
+      return absl::OkStatus();
+    }
     if (*request->stream == nullptr) {
       RecordStreamOptions options = format.stream;
       options.start_offset = request->offset;

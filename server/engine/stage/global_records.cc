@@ -236,7 +236,35 @@ class GlobalLoaderImpl final : public ColumnLoader {
   RowStatus LoadResolved(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const {
     if (out.size() > 1) LoadPaths(rows, files, &out[1], arena);
-    return LoadRecords(rows, files, &records_->access(), &out[0], arena);
+    const RecordAccess& access = records_->access();
+    RowStatus status = LoadRecords(rows, files, &access, &out[0], arena);
+    if (!status.ok() || access.shape().is_framed || MapsHold(rows, files, out[0])) return status;
+    // The files themselves tell what they still have.
+    auto* read = arena.AllocateArray<RecordRef>(rows.rows);
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      read[row] = rows[row];
+      if (read[row].in_map) read[row].data = nullptr;
+      read[row].in_map = 0;
+    }
+    return LoadRecords({read, rows.rows, 1}, files, &access, &out[0], arena);
+  }
+
+  // Whether what was copied out of maps is what the files had. Where a file was cut, zeros come in the place of its bytes, up to the end of a record; of
+  // records without checksums, nothing else tells.
+  bool MapsHold(RowReferences rows, FileTable& files, const Column& copies) const {
+    uint32_t whole = UINT32_MAX;
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      const RecordRef& record = rows[row];
+      if (!record.in_map || record.file == whole) continue;
+      const MappedFile* const map = records_->Map(record.file, files);
+      if (map == nullptr || map->torn()) return false;
+      const RowBytes& copy = copies.rows[row];
+      if (copy.size > 0 && copy.data[copy.size - 1] != 0) continue;
+      const auto file = files.Open(record.file);
+      if (!file.ok() || (*file)->SizeNow() < map->size()) return false;
+      whole = record.file;
+    }
+    return true;
   }
 
   const std::shared_ptr<const GlobalRecords> records_;

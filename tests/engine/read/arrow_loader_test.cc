@@ -18,9 +18,16 @@ using test::ArrowInMemory;
 using test::InMemory;
 using testing::ReadGolden;
 
-constexpr const char* kFiles[] = {
-    "lists_nulls",       "dictionaries",       "structs_nulls",         "nulls",  "texts_zstd",
-    "dictionaries_zstd", "dictionaries_delta", "dictionaries_replaced", "structs"};
+constexpr const char* kFiles[] = {"lists_nulls",
+                                  "dictionaries",
+                                  "structs_nulls",
+                                  "nulls",
+                                  "texts_zstd",
+                                  "dictionaries_zstd",
+                                  "dictionaries_nulls",
+                                  "dictionaries_delta",
+                                  "dictionaries_replaced",
+                                  "structs"};
 
 std::string Bytes(const std::string& name) { return ReadGolden("arrow/" + name + ".arrow"); }
 
@@ -95,6 +102,28 @@ TEST_CASE("arrow: a column of more values than there can be bytes is refused, al
     INFO(name);
     CHECK(refused > 0);
   }
+}
+
+TEST_CASE("arrow: columns of unlike values that name one dictionary are refused") {
+  auto file = ArrowFile::Open(InMemory(Bytes("dictionaries")), OnDamage::kFail);
+  REQUIRE(file.ok());
+  std::vector<ArrowColumn> columns;
+  for (const char* name : {"words", "numbers", "holes"})
+    columns.push_back(*FindArrowColumn((*file)->schema(), {name}, /*to_values=*/true));
+  const auto add = [&] {
+    ArrowBatches batches(columns.size());
+    std::vector<Damage> damage;
+    return batches.AddFile(**file, columns, &damage);
+  };
+  CHECK(add().ok());
+  columns[2].dictionary = columns[0].dictionary;
+  CHECK(add().ok());
+  columns[1].dictionary = columns[0].dictionary;
+  const absl::Status status = add();
+  CHECK(absl::IsDataLoss(status));
+  CHECK_THAT(std::string(status.message()),
+             Catch::Contains("is one of dictionary of utf8 and of dictionary of int64") ||
+                 Catch::Contains("is one of dictionary of int64 and of dictionary of utf8"));
 }
 
 TEST_CASE("arrow: a null without a default is an error that names its row") {

@@ -1,6 +1,7 @@
 #include "io/arrow/arrow_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -204,6 +205,62 @@ TEST_CASE("arrow: columns of times are alike if they have the same unit") {
     ++other.unit;
     CHECK_FALSE(column->IsLike(other));
   }
+}
+
+TEST_CASE("arrow: numbers and times of the same bytes are not alike, strings and bytes are") {
+  const auto column_of = [](ArrowKind kind) {
+    ArrowSchema schema;
+    ArrowField& field = schema.fields.emplace_back();
+    field.name = "x";
+    field.type.kind = kind;
+    field.type.bits = 64;
+    return *FindArrowColumn(schema, {"x"}, /*to_values=*/true);
+  };
+  const ArrowColumn number = column_of(ArrowKind::kInt);
+  for (const ArrowKind kind : {ArrowKind::kTimestamp, ArrowKind::kDuration, ArrowKind::kTime}) {
+    const ArrowColumn time = column_of(kind);
+    INFO(time.type_name);
+    // Seconds have the unit 0, as what is no time.
+    CHECK(time.dtype == number.dtype);
+    CHECK(time.unit == number.unit);
+    CHECK_FALSE(time.IsLike(number));
+    CHECK_FALSE(number.IsLike(time));
+    CHECK(time.IsLike(column_of(kind)));
+  }
+  CHECK_FALSE(column_of(ArrowKind::kTimestamp).IsLike(column_of(ArrowKind::kDuration)));
+  CHECK(column_of(ArrowKind::kUtf8).IsLike(column_of(ArrowKind::kBinary)));
+}
+
+TEST_CASE("arrow: a footer that lists one message many times is refused") {
+  int refused = 0;
+  for (const std::string& name : Goldens()) {
+    std::string bytes = ReadGolden(name);
+    auto file = ArrowFile::Open(InMemory(bytes), OnDamage::kFail);
+    if (!file.ok() || !(*file)->has_footer()) continue;
+    std::vector<uint64_t> offsets;
+    std::vector<Damage> damage;
+    const absl::Status status = (*file)->ForEachBatch(
+        [&](const ArrowBatch& batch) {
+          if (!batch.dictionary) offsets.push_back(batch.offset);
+          return absl::OkStatus();
+        },
+        &damage);
+    if (!status.ok() || offsets.size() < 2) continue;
+    // Behind the last message, offsets stand in the footer alone.
+    for (size_t at = offsets.back() + 8; at + 8 <= bytes.size(); ++at) {
+      uint64_t offset = 0;
+      std::memcpy(&offset, &bytes[at], sizeof(offset));
+      if (std::find(offsets.begin(), offsets.end(), offset) != offsets.end())
+        std::memcpy(&bytes[at], &offsets.back(), sizeof(offset));
+    }
+    const Found found = Read(bytes, OnDamage::kSkipRecord);
+    INFO(name << ": " << found.status.ToString());
+    if (found.status.ok()) continue;
+    CHECK_THAT(std::string(found.status.message()),
+               Catch::Contains("the footer lists messages that overlap"));
+    ++refused;
+  }
+  CHECK(refused > 0);
 }
 
 TEST_CASE("arrow: paths of columns") {

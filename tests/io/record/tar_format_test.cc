@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "io/inflate/byte_stream.h"
+#include "io/record/near_records.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
 #include "io/record/scan_progress.h"
@@ -72,33 +73,71 @@ struct Found {
   absl::Status error;
 };
 
-// In order, by the stream; late ones by what reads them later.
-Found ReadAll(const std::string& bytes, Compression compression,
-              OnDamage on_damage = OnDamage::kFail, uint64_t start = 0) {
+Sample LateSampleOf(RandomAccessFile& file, uint64_t offset, uint32_t length) {
+  Arena arena;
+  const auto read = TarFormat()->access()->Read(file, offset, length, arena);
+  REQUIRE(read.ok());
+  return SampleOf(*read);
+}
+
+// Adds what the stream finds, in order, behind what was found; late ones by what reads them later.
+Found ReadByStream(const std::string& bytes, Compression compression, OnDamage on_damage,
+                   uint64_t start, Found found = {}) {
   const auto file = InMemory(bytes);
-  auto stream = RecordStream::Open(
-      file, compression, {.format = TarFormat(), .on_damage = on_damage, .start_offset = start});
+  auto stream = RecordStream::Open(file, compression,
+                                   {.format = TarFormat(),
+                                    .on_damage = on_damage,
+                                    .start_offset = start,
+                                    .start_ordinal = found.samples.size()});
   REQUIRE(stream.ok());
-  Found found;
   RecordChunk chunk;
   do {
     (*stream)->Next(&chunk);
-    Arena arena;
     for (const RecordChunk::Record& record : chunk.records) {
-      absl::Span<const uint8_t> data;
-      if (record.late) {
-        const auto read = TarFormat()->access()->Read(*file, record.offset, record.length, arena);
-        REQUIRE(read.ok());
-        data = *read;
-      } else {
-        data = {chunk.data(record), record.length};
-      }
-      found.samples.push_back(SampleOf(data));
+      found.samples.push_back(record.late ? LateSampleOf(*file, record.offset, record.length)
+                                          : SampleOf({chunk.data(record), record.length}));
       found.offsets.push_back(record.offset);
     }
     found.damage.insert(found.damage.end(), chunk.damage.begin(), chunk.damage.end());
     found.error = chunk.error;
   } while (chunk.error.ok() && !chunk.end_of_file);
+  return found;
+}
+
+// Cut out of memory until something is not near, or is unusual, and by the stream from there on.
+Found ReadNear(const std::string& bytes, OnDamage on_damage, uint64_t at_a_time, uint64_t at) {
+  const auto file = InMemory(bytes);
+  file->Lend();
+  const auto* const records = dynamic_cast<const NearRecords*>(TarFormat()->access());
+  REQUIRE(records != nullptr);
+  Found found;
+  while (true) {
+    const NearRecords::Cut cut = records->CutNear(
+        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, const uint8_t* data) {
+          CHECK((data == nullptr) == (length > kLateRecordBytes));
+          found.samples.push_back(data == nullptr ? LateSampleOf(*file, offset, length)
+                                                  : SampleOf({data, length}));
+          found.offsets.push_back(offset);
+        });
+    if (cut.is_end) return found;
+    if (cut.next_offset == at)
+      return ReadByStream(bytes, Compression::kNone, on_damage, at, std::move(found));
+    at = cut.next_offset;
+  }
+}
+
+// In order, by both ways.
+Found ReadAll(const std::string& bytes, Compression compression,
+              OnDamage on_damage = OnDamage::kFail, uint64_t start = 0) {
+  Found found = ReadByStream(bytes, compression, on_damage, start);
+  if (compression != Compression::kNone) return found;
+  for (const uint64_t at_a_time : {uint64_t{1}, uint64_t{3000}, uint64_t{1} << 40}) {
+    const Found near = ReadNear(bytes, on_damage, at_a_time, start);
+    CHECK((near.samples == found.samples));
+    CHECK(near.offsets == found.offsets);
+    CHECK((near.damage == found.damage));
+    CHECK(near.error == found.error);
+  }
   return found;
 }
 

@@ -177,11 +177,12 @@ def _checked(filters, footers, decimals):
             raise TypeError(f"filters: column {name!r} is {kind}; predicates are about numbers, times and strings")
         for footer in footers[1:]:
             _check_same(first, footer, name, said, decimals, "filters")
+    cases = _predicates.in_types(cases, first.schema)
     try:
         # Of no rows kernels are not asked whether they take the types.
         row = pa.Table.from_arrays([pa.nulls(1, field.type) for field in first.schema], names=first.schema.names)
         row.select(_predicates.columns_of(cases)).filter(_predicates.expression(cases))
-    except (pa.ArrowException, TypeError, ValueError) as error:
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"filters: the columns' types do not take {_predicates.said(cases)}: {error}") from None
     return cases
 

@@ -13,13 +13,14 @@ from penstock._dataset import _python_sources
 from penstock._dataset._arguments import at_least
 from penstock._dtypes import string
 from penstock._options import TensorSpec
-from penstock._row import At, Texts
+from penstock._row import At, BadData, Texts
 from penstock._source import Source
 
 
 # Strings that are shorter on average.
 _JOINED_BYTES = 1024
 _NOTHING = object()
+_OTHERWISE = "read() yields something else than output declares"
 
 
 class _Blocks:
@@ -28,6 +29,7 @@ class _Blocks:
     def __init__(self, source, structure, specs, most_records, most_bytes):
         self.source, self.structure, self.specs = source, structure, specs
         self.most_records, self.most_bytes = most_records, most_bytes
+        self.features = self.flatten = None  # made in the worker, where they are first needed
         # What messages call it.
         self.__qualname__ = type(source).__qualname__
 
@@ -75,7 +77,8 @@ class _Blocks:
         if records:
             yield _at(make(records), position)
 
-    def texts(self, records):
+    def texts(self, records, path=None):
+        """Strings as one column; `path`: of the tensor in a nest that they are."""
         try:
             pieces = records if set(map(type, records)) == {bytes} else list(map(_encoded, records))
             lengths = np.fromiter(map(len, pieces), np.uint32, len(pieces))
@@ -83,21 +86,46 @@ class _Blocks:
             return Texts(lengths, pieces if lengths.sum(dtype=np.int64) > _JOINED_BYTES * len(pieces) else [b"".join(pieces)])
         except TypeError:
             wrong = next(type(record).__name__ for record in records if not isinstance(record, (bytes, bytearray, memoryview, str)))
+            if path is not None:
+                raise BadData(f"{_OTHERWISE}: a {wrong} for {path!r}, not string ()") from None
             raise TypeError(f"{self.__qualname__}.read() yields bytes, not a {wrong}; from_source(output=…) says what else records are") from None
 
     def columns(self, records):
         """A nest of arrays, of records of fixed sizes."""
-        flat = []
-        for record in records:
-            structure, tensors = _structure.flatten(record, lambda value: not isinstance(value, (dict, tuple)), "a record")
-            if structure != self.structure:
-                raise TypeError(f"{self.__qualname__}.read() yielded a record of another structure than output says")
-            # Equal dicts may have their keys in another order.
-            flat.append(_structure.in_order(self.structure, structure, tensors))
-        columns = []
-        for spec, values in zip(self.specs, zip(*flat)):
-            columns.append(self.texts(values) if spec.dtype is string else np.stack([np.asarray(value) for value in values]))
+        # Modules of a worker process, which this is.
+        from penstock._worker._errors import Refused
+        from penstock._worker._features import Feature
+        from penstock._worker._results import flattener
+
+        if self.features is None:
+            named = zip(_structure.paths(self.structure), self.specs)
+            described = [{"name": path, "dtype": getattr(spec.dtype, "name", spec.dtype), "shape": spec.shape} for path, spec in named]
+            # Numbers of a lesser type are cast, as from_generator does.
+            self.features = [Feature(one, casts=True) for one in described]
+            self.flatten = flattener(self.structure)
+        rows = []
+        try:
+            for record in records:
+                rows.append([])
+                self.flatten(record, rows[-1])
+            columns = [self.column(feature, values) for feature, values in zip(self.features, zip(*rows))]
+        except Refused as refused:
+            raise BadData(f"{_OTHERWISE}: {refused}") from None
         return _structure.fill(self.structure, iter(columns))
+
+    def column(self, feature, values):
+        from penstock._worker._results import checked
+
+        if feature.is_string:
+            return self.texts(values, feature.name)
+        try:
+            arrays = [np.asarray(value) for value in values]
+        except ValueError:
+            arrays = []
+        # Most are as declared.
+        if not arrays or any(array.dtype != feature.dtype or array.shape != feature.shape for array in arrays):
+            arrays = [checked(feature, value) for value in values]
+        return np.stack(arrays)
 
 
 class _BlocksAgain(_Blocks):

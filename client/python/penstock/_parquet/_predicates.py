@@ -58,6 +58,41 @@ def _is_triple(value):
     return isinstance(value, (list, tuple)) and len(value) == 3 and isinstance(value[0], str) and isinstance(value[1], str)
 
 
+def in_types(cases, schema):
+    """The predicate for columns of these types: Arrow compares uint64 with Python's integers as int64, and fails where a row has 2**63 or more.
+
+    Args:
+      schema: Arrow's, of the files.
+    """
+    pa = pyarrow()
+    return [[_of_uint64(pa, *triple) if _plain(pa, schema.field(triple[0]).type) == pa.uint64() else triple for triple in case] for case in cases]
+
+
+def _of_uint64(pa, name, op, value):
+    if op in ("in", "not in"):
+        numbers = list(map(_integer, value))
+        if not numbers or None in numbers:
+            return name, op, value
+        held = [number for number in numbers if 0 <= number <= _UINT64]
+        return (name, op, pa.array(held, pa.uint64())) if held else _always(pa, name, op == "not in")
+    number = _integer(value)
+    if number is None:
+        return name, op, value
+    if 0 <= number <= _UINT64:
+        return name, op, pa.scalar(number, pa.uint64())
+    return _always(pa, name, op == "!=" or op in ((">", ">=") if number < 0 else ("<", "<=")))
+
+
+def _integer(value):
+    value = value.as_py() if hasattr(value, "as_py") else value
+    return int(value) if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else None
+
+
+def _always(pa, name, meets):
+    """What all values of uint64 meet, or none."""
+    return name, ">=" if meets else "<", pa.scalar(0, pa.uint64())
+
+
 def said(cases):
     """The predicate as a text, which is the same in every process."""
     pa = pyarrow()
@@ -66,6 +101,7 @@ def said(cases):
         if isinstance(value, pa.Scalar):
             # Its repr() fails where Python's times are too coarse.
             return f"{value.type} {value.cast(pa.string()).as_py()}"
+        value = value.to_pylist() if isinstance(value, pa.Array) else value
         return f"[{', '.join(map(text, value))}]" if isinstance(value, (list, tuple)) else repr(value)
 
     return " or ".join(f"[{', '.join(f'({name!r}, {op!r}, {text(value)})' for name, op, value in case)}]" for case in cases)
@@ -162,14 +198,14 @@ class Bounds:
             return _of_two(self._meet(pa, self.lows, op, value), self._meet(pa, self.highs, op, value))
         if op == "in":
             same = np.asarray(pa.compute.equal(self.lows, self.highs).fill_null(False))
-            return _of_two(same & self._meet(pa, self.lows, op, value), self._may_hold(pa, list(value)))
+            return _of_two(same & self._meet(pa, self.lows, op, value), self._may_hold(pa, value))
         return _of_two(self._meet(pa, self.lows, op, value) & self._meet(pa, self.highs, op, value), self._holds(pa, value, value))
 
     def _may_hold(self, pa, values):
         """Whether one of a list's values may be there."""
-        if not values:
+        if not len(values):
             return np.zeros(len(self.is_known), bool)
-        given = pa.array(values)
+        given = values if isinstance(values, pa.Array) else pa.array(list(values))
         forms = [given]
         if given.type != self.kind:
             # A list is compared in the column's type, where its values have that.
@@ -199,6 +235,7 @@ class Bounds:
         return found
 
 
+_UINT64 = (1 << 64) - 1
 # Values of a list that are looked at one by one.
 _MAX_VALUES = 64
 

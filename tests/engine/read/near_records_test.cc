@@ -1,0 +1,157 @@
+// Records that a format cuts out of a map (io/record/near_records.h), as ChunkReader hands them on.
+#include "io/record/near_records.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "io/record/tar_format.h"
+#include "server/engine/read/file_table.h"
+#include "server/engine/read/read_queue.h"
+#include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/tar_members.h"
+
+namespace penstock {
+namespace {
+
+struct Found {
+  std::vector<std::string> records;
+  std::vector<uint64_t> offsets;
+  std::vector<Damage> damage;
+  absl::Status error;
+  bool has_stream = false;  // whether all was not cut out of a map
+
+  bool IsLike(const Found& other) const {
+    return records == other.records && offsets == other.offsets && damage == other.damage &&
+           error == other.error;
+  }
+};
+
+// What ChunkReader finds, request by request, as FileStream asks for it.
+Found ReadAll(
+    FileTable& table, const ReadFormat& format,
+    const std::function<void(int)>& before_request = [](int) {}) {
+  RecordStore store;
+  ChunkReader reader(store);
+  std::unique_ptr<RecordStream> stream;
+  Found found;
+  ReadRequest request;
+  request.files = &table;
+  request.format = &format;
+  request.stream = &stream;
+  for (int i = 0; !request.end_of_file && request.error.ok(); ++i) {
+    before_request(i);
+    request.offset = request.next_offset;
+    request.ordinal = found.records.size();
+    reader.Run(&request);
+    for (const RecordRef& record : request.records) {
+      const bool late = record.data == nullptr;
+      found.records.push_back(
+          late ? "late" : std::string(reinterpret_cast<const char*>(record.data), record.length));
+      found.offsets.push_back(record.offset);
+    }
+    found.damage.insert(found.damage.end(), request.damage.begin(), request.damage.end());
+    store.Release(request.records);
+  }
+  CHECK(store.cells() == reader.spare_cells());
+  found.error = request.error;
+  found.has_stream = stream != nullptr;
+  return found;
+}
+
+Manifest ManifestOf(const std::string& path) {
+  const auto opened = LocalFileSystem().Open(path);
+  REQUIRE(opened.ok());
+  return {{.path = path,
+           .size_bytes = (*opened)->size(),
+           .indexed = TarFormat(),
+           .version = (*opened)->version()}};
+}
+
+// Samples of two members, some of them late, with a folder and a text between them.
+std::string MixedArchive(int samples) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < samples; ++i) {
+    const size_t size = i % 41 == 40 ? 300'000 : i % 17 == 16 ? 9000 + i : 100 + i * 7919 % 5000;
+    members.emplace_back(absl::StrCat(i, ".bin"), std::string(size, 'a' + i % 26));
+    if (i % 5 == 0) members.emplace_back("README", "of no sample");
+    members.emplace_back(absl::StrCat(i, ".cls"), absl::StrCat(i));
+  }
+  return test::TarArchive(members);
+}
+
+TEST_CASE("A tar file that is mapped gives the samples and errors of one that is read") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data.tar";
+  const std::string whole = MixedArchive(200);
+  std::vector<std::string> contents = {whole,
+                                       whole.substr(0, whole.size() - 1024),
+                                       whole.substr(0, whole.size() / 2 / 512 * 512),
+                                       whole.substr(0, whole.size() / 3),
+                                       std::string(whole.size(), '\0'),
+                                       whole + whole};
+  for (size_t at = 0; at < whole.size(); at += 150'000) {
+    std::string bad = whole;
+    // In a head, or in data, where nothing tells.
+    bad[at / 512 * 512 + 150] ^= 0x11;
+    contents.push_back(bad);
+  }
+  for (size_t i = 0; i < contents.size(); ++i) {
+    CAPTURE(i);
+    std::ofstream(path, std::ios::binary) << contents[i];
+    const Manifest manifest = ManifestOf(path);
+    for (const OnDamage on_damage :
+         {OnDamage::kFail, OnDamage::kSkipRecord, OnDamage::kSkipShard}) {
+      const ReadFormat format = {.stream = {.format = TarFormat(), .on_damage = on_damage}};
+      FileTable read(LocalFileSystem(), manifest);
+      FileTable mapped(LocalFileSystem(), manifest);
+      mapped.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
+      const Found by_stream = ReadAll(read, format);
+      const Found near = ReadAll(mapped, format);
+      CHECK(near.IsLike(by_stream));
+      CHECK(mapped.MapOf(0) != nullptr);
+      CHECK(by_stream.has_stream);
+      // The file that is whole is not read at all.
+      if (i == 0) CHECK(!near.has_stream);
+      if (i == 0) CHECK(near.records.size() == 200);
+    }
+  }
+}
+
+TEST_CASE("fault 24: a tar file that is cut while it is mapped is an error behind what it has") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data.tar";
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 500; ++i)
+    members.emplace_back(absl::StrCat(i, ".bin"), std::string(3000, 'x'));
+  const std::string bytes = test::TarArchive(members);
+  constexpr size_t kSample = 512 + 3072;
+  const ReadFormat format = {.stream = {.format = TarFormat(), .on_damage = OnDamage::kSkipRecord}};
+  // In the middle of a page, and at the end of one.
+  for (const size_t left : {200 * kSample + 1000, size_t{4096 * 200}, size_t{0}}) {
+    CAPTURE(left);
+    std::ofstream(path, std::ios::binary) << bytes;
+    const Manifest manifest = ManifestOf(path);
+    FileTable table(LocalFileSystem(), manifest);
+    table.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
+    const Found found = ReadAll(table, format, [&](int request) {
+      if (request == 2) REQUIRE(truncate(path.c_str(), static_cast<off_t>(left)) == 0);
+    });
+    CHECK(absl::StrContains(found.error.message(), "became shorter"));
+    CHECK(found.damage.empty());
+    CHECK(found.records.size() >= 30);
+    CHECK(found.records.size() <= std::max<size_t>(left / kSample, 40));
+    for (const std::string& record : found.records)
+      CHECK((record.substr(512, 3000) == std::string(3000, 'x')));
+  }
+}
+
+}  // namespace
+}  // namespace penstock
