@@ -28,7 +28,14 @@ class NoErrors final : public google::protobuf::io::ErrorCollector {
   void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
 };
 
-// How many values a message has in fields called `files`, and how many of them are addresses; nested ones too.
+// What all ops call the list of files that they read, and so do overrides of it.
+const std::string& NameOfFiles() {
+  return v1::SpecOverrides::descriptor()
+      ->FindFieldByNumber(v1::SpecOverrides::kFilesFieldNumber)
+      ->name();
+}
+
+// How many values a message has in such fields, and how many of them are addresses; nested ones too.
 struct Files {
   int all = 0;
   int far = 0;
@@ -39,7 +46,7 @@ void CountFiles(const google::protobuf::Message& message, Files* files) {
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* const field : fields) {
-    const bool is_files = field->name() == "files" && field->is_repeated() &&
+    const bool is_files = field->name() == NameOfFiles() && field->is_repeated() &&
                           field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
     const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
