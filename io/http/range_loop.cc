@@ -117,7 +117,8 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
   if (attempt->at > job->reached) {
     job->reached = attempt->at;
     job->progress_ns = MonotonicNs();
-    if (job->what.reached) job->what.reached(job->reached);
+    // Of the last ones `done` tells, so that who has read all of it finds it done.
+    if (job->what.reached && job->reached < job->what.bytes) job->what.reached(job->reached);
   }
   return bytes;
 }
