@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -32,6 +33,10 @@ class JoinedFileSystem : public FileSystem {
   virtual FileSystem& local() const = 0;
   // The same files for a pipeline of that name, counted from zero on. They live as long as this does.
   virtual FileSystem& CountedFor(const std::string& pipeline) { return *this; }
+  // List() of each pattern, several at a time, as each may wait for another machine. Behind the first that fails the others are Cancelled, or what
+  // was found.
+  virtual std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
+      const std::vector<std::string>& patterns) = 0;
   // What was counted; absent where nothing has been asked for.
   virtual std::optional<FetchNumbers> numbers() const { return std::nullopt; }
 };

@@ -34,9 +34,12 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   }
   auto daemon = DaemonConnection::Open(socket);
   if (!daemon.ok()) return daemon.status();
-  const auto validated = daemon->Validate(*source, arguments.world);
-  if (!validated.ok()) return validated.status();
-  BuildNeededIndices(*validated);
+  // Files on other machines are looked up once.
+  if (!ReadsOnlyAddresses(*source)) {
+    const auto validated = daemon->Validate(*source, arguments.world);
+    if (!validated.ok()) return validated.status();
+    BuildNeededIndices(*validated);
+  }
   v1::CreatePipelineRequest request;
   *request.mutable_source() = *source;
   request.set_cursor(cursor);

@@ -136,6 +136,7 @@ absl::Status DaemonConnection::Call(Method method, const Request& request, Respo
   // A private daemon has nobody who could stop it.
   if (kTakesLong<Request> && !is_private()) {
     signs.emplace(channel_->channel, &context, answer_ns_);
+    if (!signs->status().ok()) return signs->status();
   } else if (!is_private()) {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::nanoseconds(answer_ns_));
   }
@@ -194,7 +195,10 @@ absl::Status DaemonConnection::Watch(Method method, const Request& request,
   grpc::ClientContext context;
   std::optional<SignsOfLife> signs;
   // A private daemon has nobody who could stop it.
-  if (!is_private()) signs.emplace(channel_->channel, &context, answer_ns_);
+  if (!is_private()) {
+    signs.emplace(channel_->channel, &context, answer_ns_);
+    if (!signs->status().ok()) return signs->status();
+  }
   const auto reader = (channel_->stub.get()->*method)(&context, request);
   Response response;
   while (reader->Read(&response)) {

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "base/new_thread.h"
+
 namespace penstock::ctl {
 namespace {
 
@@ -18,10 +20,13 @@ constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 SignsOfLife::SignsOfLife(std::shared_ptr<grpc::Channel> channel, grpc::ClientContext* call,
                          uint64_t silence_ns_max)
     : channel_(std::move(channel)), call_(call), pause_ns_(silence_ns_max / (kQuestions + 1)) {
-  thread_ = std::thread([this] { Watch(); });
+  absl::StatusOr<std::thread> thread = NewThread("signs of life", [this] { Watch(); });
+  status_ = thread.status();
+  if (thread.ok()) thread_ = *std::move(thread);
 }
 
 SignsOfLife::~SignsOfLife() {
+  if (!thread_.joinable()) return;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ended_ = true;

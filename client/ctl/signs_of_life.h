@@ -14,6 +14,8 @@
 #include <mutex>
 #include <thread>
 
+#include "absl/status/status.h"
+
 namespace grpc {
 class Channel;
 class ClientContext;
@@ -28,6 +30,8 @@ class SignsOfLife {
   // The call has ended.
   ~SignsOfLife();
 
+  // Why nobody asks: then a daemon that stands still would be waited for without an end.
+  const absl::Status& status() const { return status_; }
   // Whether the call was cancelled because the daemon gave none.
   bool missing() const { return missing_; }
 
@@ -38,6 +42,7 @@ class SignsOfLife {
   const std::shared_ptr<grpc::Channel> channel_;
   grpc::ClientContext* const call_;
   const uint64_t pause_ns_;
+  absl::Status status_;  // constant after construction
   std::atomic<bool> missing_{false};
   std::mutex mutex_;
   std::condition_variable wake_;

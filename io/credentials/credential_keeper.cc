@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/new_thread.h"
 #include "base/stop_flag.h"
 
 namespace penstock {
@@ -39,8 +40,17 @@ bool CredentialKeeper::IsFresh(int64_t now_s) const {
 }
 
 void CredentialKeeper::Begin() {
+  if (!thread_.joinable()) {
+    absl::StatusOr<std::thread> thread = NewThread("credentials", [this] { Run(); });
+    if (!thread.ok()) {
+      // As of a source that fails: it is tried again.
+      error_ = thread.status();
+      failed_s_ = clock_();
+      return;
+    }
+    thread_ = *std::move(thread);
+  }
   is_wanted_ = true;
-  if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
 }
 

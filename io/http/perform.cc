@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/stop_flag.h"
@@ -77,9 +78,10 @@ absl::StatusOr<HttpResponse> PerformPatiently(
     const std::string& what, absl::FunctionRef<absl::StatusOr<HttpRequest>(bool refused)> make,
     const PatientOptions& options, absl::FunctionRef<void(const HttpResponse&)> elsewhere) {
   bool was_refused = false;
+  bool tells_refusal = false;  // who makes the next request has not heard of it yet
   int64_t pause_ms = options.first_pause_ms;
   for (int left = options.tries;; --left) {
-    absl::StatusOr<HttpRequest> request = make(was_refused);
+    absl::StatusOr<HttpRequest> request = make(std::exchange(tells_refusal, false));
     if (!request.ok()) return request.status();
     Exchange done = Do(*request, what);
     if (done.outcome.verdict == Verdict::kGood)
@@ -92,7 +94,7 @@ absl::StatusOr<HttpResponse> PerformPatiently(
         return std::move(done.response);
       case Verdict::kRefused:
         if (was_refused) return done.outcome.status;
-        was_refused = true;
+        was_refused = tells_refusal = true;
         continue;
       case Verdict::kAgain:
       case Verdict::kSlower:

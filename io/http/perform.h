@@ -23,7 +23,7 @@ struct PatientOptions {
   bool takes_empty = false;  // 416 that says that the object has no bytes is an answer
 };
 
-// Until it is good or final. `make` makes the request of each try, and is told whether the last one was refused; refused is tried
+// Until it is good or final. `make` makes the request of each try, and is told once where the last one was refused; refused is tried
 // once more. `elsewhere` is shown a redirect, which is not followed.
 absl::StatusOr<HttpResponse> PerformPatiently(
     const std::string& what, absl::FunctionRef<absl::StatusOr<HttpRequest>(bool refused)> make,

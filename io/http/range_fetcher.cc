@@ -11,11 +11,18 @@ RangeFetcher::~RangeFetcher() = default;
 
 void RangeFetcher::Fetch(RangeJob job) {
   Loop* loop = nullptr;
+  absl::Status started;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (loop_ == nullptr) loop_ = std::make_unique<Loop>(options_);
+    if (loop_ == nullptr) {
+      auto made = std::make_unique<Loop>(options_);
+      started = made->Start();
+      if (started.ok()) loop_ = std::move(made);
+    }
     loop = loop_.get();
   }
+  // Who asks again has it tried again.
+  if (loop == nullptr) return job.done(std::move(started));
   loop->Add(std::move(job));
 }
 

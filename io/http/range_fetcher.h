@@ -4,7 +4,8 @@
 //                    ▲                        │ cut, stalled, 5xx: from the byte that was reached, after a pause
 //                    └────────────────────────┘ no first byte for 3 × the median: a second one besides (5 % at most)
 //
-// Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own. They are short.
+// Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own. They are short. Where the system gives no thread,
+//           `done` is told so on the caller's.
 // Owns:     its thread, from the first Fetch() on, connections and what is under way; each RangeJob keeps its memory alive.
 // Limits:   4 to 256 requests under way, retries by a budget, kGiveUpNs without a further byte, answers that fit what was asked for.
 // Cost:     one copy of bytes that are in the cache; a handle of libcurl for each request under way.
@@ -57,6 +58,8 @@ struct RangeJob {
   uint64_t bytes = 0;  // not 0, and within the object
   std::shared_ptr<uint8_t> to;
   std::function<void(absl::Status status)> done;
+  // May be empty: so many bytes of the beginning are there, before all of them are, and will not be written again. Called as `done` is, and before.
+  std::function<void(uint64_t bytes)> reached;
   bool is_wanted = false;                   // somebody waits for it
   std::shared_ptr<FetchCounters> counters;  // of who asked first; may be null
 };
@@ -65,7 +68,7 @@ struct RangeJob {
 class RangeSource {
  public:
   virtual ~RangeSource() = default;
-  // From any thread; `done` is called once, from another one.
+  // From any thread; `done` is called once, from another one, or before this returns.
   virtual void Fetch(RangeJob job) = 0;
 };
 

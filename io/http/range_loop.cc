@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "base/new_thread.h"
 #include "io/http/range_checks.h"
 
 namespace penstock {
@@ -32,7 +33,12 @@ RangeFetcher::Loop::Loop(const Options& options)
       dice_(options.seed != 0 ? options.seed : std::random_device{}()) {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
   bell_->multi = multi_;
-  thread_ = std::thread([this] { Run(); });
+}
+
+absl::Status RangeFetcher::Loop::Start() {
+  absl::StatusOr<std::thread> thread = NewThread("fetching", [this] { Run(); });
+  if (thread.ok()) thread_ = *std::move(thread);
+  return thread.status();
 }
 
 RangeFetcher::Loop::~Loop() {
@@ -41,7 +47,7 @@ RangeFetcher::Loop::~Loop() {
     is_over_ = true;
   }
   curl_multi_wakeup(multi_);
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   {
     std::lock_guard<std::mutex> lock(bell_->mutex);
     bell_->multi = nullptr;
@@ -102,12 +108,17 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
     attempt->is_too_long = true;
     return 0;
   }
-  std::memcpy(job->what.to.get() + attempt->at, data, bytes);
+  // What another attempt has brought is not written again: somebody may look at it.
+  const uint64_t there =
+      std::min<uint64_t>(bytes, job->reached - std::min(job->reached, attempt->at));
+  std::memcpy(job->what.to.get() + attempt->at + there, data + there, bytes - there);
   attempt->at += bytes;
   Count(attempt->loop->bytes_, &FetchCounters::bytes, job->what, bytes);
   if (attempt->at > job->reached) {
     job->reached = attempt->at;
     job->progress_ns = MonotonicNs();
+    // Of the last ones `done` tells, so that who has read all of it finds it done.
+    if (job->what.reached && job->reached < job->what.bytes) job->what.reached(job->reached);
   }
   return bytes;
 }

@@ -27,6 +27,9 @@ class RangeFetcher::Loop {
   explicit Loop(const Options& options);
   ~Loop();
 
+  // Once, before all else: an error where there is no thread to be had.
+  absl::Status Start();
+
   void Add(RangeJob job);
   FetcherStats stats() const;
 

@@ -1,6 +1,7 @@
 #include "io/record/record_index.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,18 +26,16 @@ bool SampleHolds(RandomAccessFile& file, const RecordAccess& access, const Recor
   return true;
 }
 
-Built Load(RandomAccessFile& file, const RecordAccess& access, IndexStore& store,
-           const std::string& place, const IndexStamp& stamp, const IndexOptions& options) {
-  absl::StatusOr<std::shared_ptr<RandomAccessFile>> side_car = store.Open(place);
-  if (!side_car.ok()) return side_car.status();
+Built Load(RandomAccessFile& file, const RecordAccess& access, RandomAccessFile& side_car,
+           const IndexStamp& stamp, const IndexOptions& options) {
   // No allocation by a foreign size.
-  if ((*side_car)->size() > LargestIndex(access.shape(), stamp.data_bytes))
+  if (side_car.size() > LargestIndex(access.shape(), stamp.data_bytes))
     return absl::DataLossError("it is longer than an index of the data can be");
-  const uint64_t size = (*side_car)->size();
+  const uint64_t size = side_car.size();
   MemoryBlock bytes = RecordIndex::Allocate(size);
-  absl::StatusOr<size_t> count = (*side_car)->ReadAt(0, absl::MakeSpan(bytes.get(), size));
+  absl::StatusOr<size_t> count = side_car.ReadAt(0, absl::MakeSpan(bytes.get(), size));
   if (!count.ok()) return count.status();
-  const FileVersion own = (*side_car)->version();
+  const FileVersion own = side_car.version();
   bool copied = false;
   Built index = ParseIndex(std::move(bytes), *count, access, stamp, own.object, &copied);
   if (!index.ok()) return index;
@@ -84,10 +83,14 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const Reco
   IndexReport& result = report != nullptr ? *report : unwanted;
   result = {};
   if (!access.is_kept()) return Build(file, access, options);
-  const absl::StatusOr<IndexStamp> stamp = StampOf(*file);
-  if (!stamp.ok()) return stamp.status();
+  // Where there is no index to compare it with, nothing of the data is read.
+  std::optional<absl::StatusOr<IndexStamp>> stamp;
   for (const std::string& place : store.PlacesToRead(file->path())) {
-    Built index = Load(*file, access, store, place, *stamp, options);
+    const absl::StatusOr<std::shared_ptr<RandomAccessFile>> side_car = store.Open(place);
+    if (side_car.ok() && !stamp) stamp = StampOf(*file);
+    if (stamp && !stamp->ok()) return stamp->status();
+    Built index = side_car.ok() ? Load(*file, access, **side_car, **stamp, options)
+                                : Built(side_car.status());
     if (index.ok()) {
       result.path = place;
       return index;
@@ -97,13 +100,15 @@ Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const Reco
   }
   if (!options.build)
     return absl::NotFoundError(absl::StrCat("no index that can be used (", file->path(), ")"));
+  if (!stamp) stamp = StampOf(*file);
+  if (!stamp->ok()) return stamp->status();
   Built index = Build(file, access, options);
   if (!index.ok()) return index;
   if (options.progress) options.progress(file->size());
   result.built = true;
   for (const std::string& place : store.PlacesToWrite(file->path())) {
     const absl::Status written = store.Write(
-        place, [&](WrittenFile& out) { return WriteIndex(out, **index, access, *stamp); });
+        place, [&](WrittenFile& out) { return WriteIndex(out, **index, access, **stamp); });
     result.left_to_another = absl::IsUnavailable(written);
     result.unwritten = std::string(written.message());
     if (written.ok()) result.path = place;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/new_thread.h"
 
 namespace penstock {
 namespace {
@@ -90,7 +91,13 @@ struct CachedRanges::Shared {
 
 CachedRanges::CachedRanges(std::unique_ptr<DiskCache> cache, RangeSource& network)
     : shared_(std::make_shared<Shared>(std::move(cache), network)) {
-  for (int i = 0; i < kThreads; ++i) threads_.emplace_back([shared = shared_] { Run(shared); });
+  for (int i = 0; i < kThreads; ++i) {
+    absl::StatusOr<std::thread> thread =
+        NewThread("cache folder", [shared = shared_] { Run(shared); });
+    // Fewer of them look as well.
+    if (!thread.ok()) break;
+    threads_.push_back(*std::move(thread));
+  }
 }
 
 CachedRanges::~CachedRanges() {
@@ -109,7 +116,8 @@ CachedRanges::~CachedRanges() {
 }
 
 void CachedRanges::Fetch(RangeJob job) {
-  if (!IsOfPages(job) || CacheName(*job.maker).empty())
+  // Without threads nothing is kept, and what is kept is not looked at.
+  if (threads_.empty() || !IsOfPages(job) || CacheName(*job.maker).empty())
     return shared_->network.Fetch(std::move(job));
   {
     std::lock_guard<std::mutex> lock(shared_->mutex);

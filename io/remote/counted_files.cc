@@ -32,6 +32,10 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> CountedFiles::OpenListed(const
 absl::StatusOr<std::vector<ListedFile>> CountedFiles::List(const std::string& pattern) {
   return files_.List(pattern);
 }
+std::vector<absl::StatusOr<std::vector<ListedFile>>> CountedFiles::ListEach(
+    const std::vector<std::string>& patterns) {
+  return files_.ListEach(patterns);
+}
 
 std::optional<FetchNumbers> CountedFiles::numbers() const {
   const std::shared_ptr<FetchCounters> counted = counters();

@@ -30,6 +30,8 @@ class CountedFiles final : public JoinedFileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
+  std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
+      const std::vector<std::string>& patterns) override;
 
  private:
   std::shared_ptr<FetchCounters> counters() const;

@@ -218,10 +218,28 @@ bool DiskCache::Read(const std::string& name, uint64_t size, uint64_t offset,
   return true;
 }
 
+namespace {
+
+// Gives back the room of who has written, which is counted then.
+struct Leaving {
+  std::atomic<uint64_t>& under_way;
+  const uint64_t room;
+  ~Leaving() { under_way.fetch_sub(room); }
+};
+
+}  // namespace
+
 void DiskCache::Write(const std::string& name, uint64_t size, uint64_t offset,
                       absl::Span<const uint8_t> bytes) {
   if (name.size() > kNameBytesMax || bytes.empty()) return;
-  if (!MakeRoom(bytes.size() + 2 * kPage)) return;
+  const uint64_t room = bytes.size() + 2 * kPage;
+  {
+    // Those who write at the same time have room for all of them.
+    std::lock_guard<std::mutex> lock(entering_);
+    if (!MakeRoom(room)) return;
+    under_way_.fetch_add(room);
+  }
+  const Leaving leaving{under_way_, room};
   bool is_other = false;
   std::unique_ptr<File> file = OpenFile(name, size, &is_other);
   // A disk has lost its beginning.
@@ -258,7 +276,7 @@ uint64_t DiskCache::KeptBytes(const std::string& name, uint64_t size) const {
 }
 
 bool DiskCache::MakeRoom(uint64_t bytes) {
-  const auto fits = [&] { return bytes_.load() + bytes <= bytes_max_; };
+  const auto fits = [&] { return bytes_.load() + under_way_.load() + bytes <= bytes_max_; };
   const auto is_known = [&] { return bytes > 0 && fits() && written_.load() < bytes_max_ / 16; };
   if (is_known()) return true;
   if (bytes > 0 && clock_() < full_until_s_.load()) return false;

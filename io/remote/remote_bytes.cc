@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "io/remote/disk_cache.h"
@@ -58,8 +59,8 @@ bool RemoteBytes::Has(uint64_t offset, uint64_t bytes) const {
   const uint64_t end = Clipped(offset, bytes);
   for (auto it = First(offset); offset < end; ++it) {
     if (it == spans_.end() || it->second->offset > offset) return false;
-    if (it->second->state == Span::State::kComing) return false;
     if (it->second->state == Span::State::kFailed) return true;
+    if (!it->second->Has(end)) return false;
     offset = it->second->end();
   }
   return true;
@@ -79,7 +80,6 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
     for (auto it = First(offset); offset < end; ++it) {
       if (it == spans_.end() || it->second->offset > offset) return std::nullopt;
       Span* const span = it->second.get();
-      if (span->state == Span::State::kComing) return std::nullopt;
       if (span->state == Span::State::kFailed) {
         // Told once: who asks again has it tried again.
         absl::Status error = span->error;
@@ -90,6 +90,7 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
         }
         return absl::StatusOr<size_t>(std::move(error));
       }
+      if (!span->Has(end)) return std::nullopt;
       const uint64_t to = std::min(end, span->end());
       pieces.push_back({span->memory, offset - span->offset, to - offset});
       offset = to;
@@ -109,16 +110,35 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
 
 void RemoteBytes::Unpin(uint64_t begin, uint64_t end) {
   for (auto demand = demands_.begin(); demand != demands_.end();) {
-    if (demand->end <= begin || demand->offset >= end) {
-      ++demand;
-      continue;
-    }
-    for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end; ++it) {
-      if (it->second->pins > 0) --it->second->pins;
-      pool_.Add(it->second.get());
-    }
-    demand = demands_.erase(demand);
+    const bool is_other = demand->end <= begin || demand->offset >= end;
+    demand = is_other ? std::next(demand) : Drop(demand);
   }
+}
+
+std::list<RemoteBytes::Demand>::iterator RemoteBytes::Drop(std::list<Demand>::iterator demand) {
+  for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end;) {
+    Span* const span = (it++)->second.get();
+    if (span->pins > 0) --span->pins;
+    pool_.Add(span);
+    // Nobody is left who would be told.
+    if (span->pins == 0 && span->state == Span::State::kFailed) Forget(span);
+  }
+  return demands_.erase(demand);
+}
+
+void RemoteBytes::GiveUp(uint64_t demand) {
+  std::lock_guard<std::mutex> lock(pool_.mutex());
+  for (auto it = demands_.begin(); it != demands_.end(); ++it) {
+    if (it->number != demand) continue;
+    Drop(it);
+    return;
+  }
+}
+
+void RemoteBytes::GiveUpAll(const void* asker) {
+  std::lock_guard<std::mutex> lock(pool_.mutex());
+  for (auto it = demands_.begin(); it != demands_.end();)
+    it = it->asker == asker ? Drop(it) : std::next(it);
 }
 
 void RemoteBytes::Send(std::vector<RangeJob> jobs, const Counters& counters) {
@@ -176,14 +196,34 @@ bool RemoteBytes::Cover(uint64_t offset, uint64_t end, bool alone, bool is_wante
     job.done = [self = shared_from_this(), made](absl::Status status) {
       self->Arrived(made, std::move(status));
     };
+    // Behind the first block it would be told often, and is mostly asked for ahead.
+    if (!alone && begin < SpanPool::kBlockBytes) {
+      job.reached = [self = shared_from_this(), made](uint64_t count) {
+        self->Reached(made, count);
+      };
+    }
     jobs->push_back(std::move(job));
     offset = stop;
   }
   return true;
 }
 
+void RemoteBytes::Reached(Span* span, uint64_t bytes) {
+  std::vector<Span::Waiting> waiting;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    span->reached = bytes;
+    const auto here =
+        std::partition(span->waiting.begin(), span->waiting.end(),
+                       [bytes](const Span::Waiting& one) { return one.until > bytes; });
+    std::move(here, span->waiting.end(), std::back_inserter(waiting));
+    span->waiting.erase(here, span->waiting.end());
+  }
+  for (const Span::Waiting& one : waiting) one.tell(absl::OkStatus());
+}
+
 void RemoteBytes::Arrived(Span* span, absl::Status status) {
-  std::vector<Done> waiting;
+  std::vector<Span::Waiting> waiting;
   {
     std::lock_guard<std::mutex> lock(pool_.mutex());
     span->state = status.ok() ? Span::State::kHere : Span::State::kFailed;
@@ -191,12 +231,12 @@ void RemoteBytes::Arrived(Span* span, absl::Status status) {
     waiting.swap(span->waiting);
     if (status.ok()) {
       pool_.Add(span);
-    } else if (span->pins == 0 && waiting.empty()) {
-      // Nobody has asked for it yet: who does has it tried again.
+    } else if (span->pins == 0) {
+      // Nobody has asked for it, or he has given it up: who does has it tried again.
       Forget(span);
     }
   }
-  for (const Done& done : waiting) done(status);
+  for (const Span::Waiting& one : waiting) one.tell(status);
 }
 
 void RemoteBytes::BeginsToRead() {
@@ -227,13 +267,15 @@ void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
   window_ = std::min(std::max(2 * window_, 2 * pool_.block_bytes()), pool_.ahead_bytes());
 }
 
-void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters,
-                       Done done) {
+uint64_t RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters,
+                           Done done, const void* asker) {
   const auto waiter = std::make_shared<Waiter>();
   waiter->done = std::move(done);
   std::vector<RangeJob> jobs;
+  uint64_t number = 0;
   {
     std::lock_guard<std::mutex> lock(pool_.mutex());
+    number = ++demand_number_;
     const uint64_t end = Clipped(offset, bytes);
     // Those that are here must not make room for those that are not.
     std::vector<const Span*> pinned;
@@ -243,18 +285,20 @@ void RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Counte
       pinned.push_back(it->second.get());
     }
     Cover(offset, end, alone, /*is_wanted=*/true, &jobs);
-    if (offset < end) demands_.push_back({offset, end});
+    if (offset < end) demands_.push_back({number, asker, offset, end});
     for (auto it = First(offset); it != spans_.end() && it->first < end; ++it) {
       Span* const span = it->second.get();
       if (std::find(pinned.begin(), pinned.end(), span) == pinned.end()) ++span->pins;
-      if (span->state != Span::State::kComing) continue;
+      if (span->state != Span::State::kComing || span->Has(end)) continue;
       waiter->left.fetch_add(1);
-      span->waiting.push_back([waiter](const absl::Status& status) { waiter->OneLess(status); });
+      span->waiting.push_back({std::min(end, span->end()) - span->offset,
+                               [waiter](const absl::Status& status) { waiter->OneLess(status); }});
     }
     if (!alone) GoAhead(end, &jobs);
   }
   Send(std::move(jobs), counters);
   waiter->OneLess(absl::OkStatus());
+  return number;
 }
 
 void RemoteBytes::WillNeed(uint64_t offset, uint64_t bytes, const Counters& counters) {

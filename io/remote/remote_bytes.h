@@ -1,7 +1,7 @@
 // The bytes of one object in one state: which of them are near, which are coming, and what is asked for ahead of who reads.
 //
 // Who reads from front to back gets blocks of up to 8 MiB, aligned in the object (the first 256 KiB alone, so that there is something to
-// begin with), and ever more of them ahead, as long as there is memory. Who wants single records gets these, to the page.
+// begin with, and of the first 8 MiB what has come before all of them have), and ever more of them ahead, as long as there is memory. Who wants single records gets these, to the page.
 //
 // Threads:  safe from any thread. Owned by a shared_ptr: what is coming keeps it.
 // Owns:     its spans; the pool and the source of ranges must outlive it.
@@ -37,8 +37,14 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   bool Has(uint64_t offset, uint64_t bytes) const;
   // All of `out`, or the end of the object; absent where some are not near.
   std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out);
-  // Asks for bytes; `done` is told when Read() has an answer, and they stay until then. `alone`: nobody reads on behind them.
-  void Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters, Done done);
+  // Asks for bytes; `done` is told when Read() has an answer, and they stay until they have been read, or given up. `alone`: nobody reads on
+  // behind them. Returns the number of what was asked for. `asker`: for GiveUpAll(); null: nobody.
+  uint64_t Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters, Done done,
+                const void* asker = nullptr);
+  // Who asked reads them no more: they may go, once they have come. Nothing where they have been read.
+  void GiveUp(uint64_t demand);
+  // All that the asker has asked for.
+  void GiveUpAll(const void* asker);
   // Somebody will read these, and perhaps on.
   void WillNeed(uint64_t offset, uint64_t bytes, const Counters& counters);
 
@@ -48,6 +54,12 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
  private:
   friend class SpanPool;
   struct Waiter;
+  struct Demand {
+    uint64_t number;
+    const void* asker;
+    uint64_t offset;
+    uint64_t end;
+  };
   using Spans = std::map<uint64_t, std::unique_ptr<Span>>;  // by offset; they do not overlap
 
   // All of these with the pool's mutex held.
@@ -60,23 +72,22 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   void Forget(Span* span);
   // Who asked for these bytes has looked at them: they may go.
   void Unpin(uint64_t begin, uint64_t end);
+  std::list<Demand>::iterator Drop(std::list<Demand>::iterator demand);
   void Send(std::vector<RangeJob> jobs, const Counters& counters);
   void BeginsToRead();
   void EndsReading();
   // Where the block that holds this place begins and ends.
   std::pair<uint64_t, uint64_t> BlockAround(uint64_t offset) const;
 
+  void Reached(Span* span, uint64_t bytes);
   void Arrived(Span* span, absl::Status status);
 
   const std::shared_ptr<RequestMaker> maker_;
   SpanPool& pool_;
   RangeSource& source_;
   mutable Spans spans_;
-  struct Demand {
-    uint64_t offset;
-    uint64_t end;
-  };
   std::list<Demand> demands_;
+  uint64_t demand_number_ = 0;
   uint64_t ahead_to_ = 0;
   uint64_t window_ = SpanPool::kFirstBytes;
   bool is_read_ = false;

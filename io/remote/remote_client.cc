@@ -14,6 +14,13 @@ namespace {
 // Of one glob.
 constexpr size_t kObjectsMax = 10'000'000;
 
+// Whether what a glob lists has the object that is called as the glob is, too.
+bool IsInItsList(const std::string& glob) {
+  const size_t wildcard = glob.find_first_of("*?");
+  return wildcard != std::string::npos && glob.find('/', wildcard) == std::string::npos &&
+         glob.find_first_of("[{\\") == std::string::npos;
+}
+
 class ObjectRequests final : public RequestMaker {
  public:
   ObjectRequests(const RemoteUrl& url, ObjectState state, std::shared_ptr<RemotePlace> place)
@@ -191,15 +198,27 @@ absl::Status RemoteClient::ListLevel(const RemoteUrl& bucket, const std::string&
 absl::StatusOr<std::vector<FoundObject>> RemoteClient::List(const RemoteUrl& glob) {
   std::vector<FoundObject> found;
   const bool is_glob = !glob.is_http() && glob.key.find_first_of("*?[{") != std::string::npos;
+  const absl::StatusOr<std::shared_ptr<RemotePlace>> place = places_.PlaceOf(glob);
+  if (!place.ok()) return place.status();
+  absl::Status unlisted;
+  if (is_glob && IsInItsList(glob.key)) {
+    unlisted = ListLevel(glob, "", glob.key, **place, &found);
+    // Who may not list may be allowed to look.
+    if (!unlisted.ok() && !absl::IsPermissionDenied(unlisted)) return unlisted;
+    if (unlisted.ok()) {
+      for (FoundObject& one : found)
+        if (one.url.key == glob.key) return std::vector<FoundObject>{std::move(one)};
+      return found;
+    }
+  }
   // One that is there stands for itself, whatever it is called.
   absl::StatusOr<ObjectState> itself = Describe(glob);
   if (itself.ok()) return std::vector<FoundObject>{{glob, *std::move(itself)}};
+  if (!unlisted.ok()) return unlisted;
   if (!is_glob || !absl::IsNotFound(itself.status())) {
     // Who may list may not be allowed to look at what is not there.
     if (!is_glob || !absl::IsPermissionDenied(itself.status())) return itself.status();
   }
-  const absl::StatusOr<std::shared_ptr<RemotePlace>> place = places_.PlaceOf(glob);
-  if (!place.ok()) return place.status();
   const absl::StatusOr<std::vector<std::string>> globs = ExpandBraces(glob.key);
   if (!globs.ok()) return globs.status();
   for (const std::string& one : *globs) {

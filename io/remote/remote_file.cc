@@ -22,6 +22,8 @@ struct Ending {
   std::mutex mutex;
   std::optional<Completion> completion;  // under mutex
   bool is_cancelled = false;             // under mutex
+  std::weak_ptr<RemoteBytes> bytes;      // under mutex; of what it waits for
+  uint64_t demand = 0;                   // under mutex
 
   // False: it was cancelled before, and has ended.
   bool Take(Completion given) {
@@ -43,11 +45,26 @@ struct Ending {
     }
     if (taken) taken->End(status);
   }
+  // What has been asked for; given up at once where it was cancelled meanwhile.
+  void Asked(const std::shared_ptr<RemoteBytes>& of, uint64_t number) {
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      bytes = of;
+      demand = number;
+      if (!is_cancelled) return;
+    }
+    of->GiveUp(number);
+  }
   void Cancel() {
+    std::shared_ptr<RemoteBytes> of;
+    uint64_t number = 0;
     {
       std::lock_guard<std::mutex> lock(mutex);
       is_cancelled = true;
+      of = bytes.lock();
+      number = demand;
     }
+    if (of != nullptr) of->GiveUp(number);
     End(Cancelled());
   }
 
@@ -94,11 +111,16 @@ void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arr
   if (!ending->Take(std::move(arrived))) return;
   std::shared_ptr<Waiting> waiting;
   if (!bytes_->Has(offset, bytes)) waiting = std::make_shared<Waiting>(counters_);
-  bytes_->Want(offset, bytes, alone, counters_,
-               [ending, waiting = std::move(waiting)](const absl::Status& status) mutable {
-                 waiting.reset();
-                 ending->End(status);
-               });
+  // Who has been told may let go of this file.
+  const std::shared_ptr<RemoteBytes> of = bytes_;
+  const uint64_t demand = of->Want(
+      offset, bytes, alone, counters_,
+      [ending, waiting = std::move(waiting)](const absl::Status& status) mutable {
+        waiting.reset();
+        ending->End(status);
+      },
+      this);
+  ending->Asked(of, demand);
 }
 
 absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> out) {
@@ -113,15 +135,22 @@ absl::StatusOr<size_t> RemoteFile::ReadAt(uint64_t offset, absl::Span<uint8_t> o
     const bool is_end = out.size() <= kLookBytes && (offset == 0 || offset + out.size() == size());
     const bool goes_on = !is_end && offset >= last && offset - last <= kStepBytes;
     const Waiting waiting(counters_);
-    bytes_->Want(offset, out.size(), /*alone=*/!goes_on, counters_, [bell](const absl::Status&) {
-      std::lock_guard<std::mutex> lock(bell->mutex);
-      bell->has_rung = true;
-      bell->rung.notify_all();
-    });
+    const uint64_t demand = bytes_->Want(
+        offset, out.size(), /*alone=*/!goes_on, counters_,
+        [bell](const absl::Status&) {
+          std::lock_guard<std::mutex> lock(bell->mutex);
+          bell->has_rung = true;
+          bell->rung.notify_all();
+        },
+        this);
     std::unique_lock<std::mutex> lock(bell->mutex);
     // A stop waits for no server.
-    while (!bell->rung.wait_for(lock, kLookTime, [&bell] { return bell->has_rung; }))
-      if (IsStopped()) return Ending::Cancelled();
+    while (!bell->rung.wait_for(lock, kLookTime, [&bell] { return bell->has_rung; })) {
+      if (!IsStopped()) continue;
+      lock.unlock();
+      bytes_->GiveUp(demand);
+      return Ending::Cancelled();
+    }
   }
 }
 

@@ -24,6 +24,8 @@ class RemoteFile final : public FarFile {
         version_(version),
         bytes_(std::move(bytes)),
         counters_(std::move(counters)) {}
+  // What was fetched for it and has not been read may go.
+  ~RemoteFile() override { bytes_->GiveUpAll(this); }
 
   const std::string& path() const override { return path_; }
   uint64_t size() const override { return bytes_->state().size; }

@@ -1,12 +1,16 @@
 #include "io/remote/remote_file_system.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
+#include "base/monotonic_clock.h"
 #include "base/pending_call.h"
+#include "base/side_by_side.h"
+#include "io/record/index_store.h"
 #include "io/remote/remote_file.h"
 
 namespace penstock {
@@ -50,6 +54,16 @@ void RemoteFileSystem::Remember(const std::string& path, const ObjectState& stat
   // Whose turn it is to go is no matter: who misses one asks the server.
   if (known_.size() >= kKnownMax) known_.erase(known_.begin());
   known_[path] = state;
+  if (!absent_.empty()) absent_.erase(IndexPathBeside(path));
+}
+
+absl::Status RemoteFileSystem::Absence(const std::string& path) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = absent_.find(path);
+  if (found == absent_.end()) return absl::OkStatus();
+  if (MonotonicNs() - found->second.told_ns < kAbsentNs) return found->second.status;
+  absent_.erase(found);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::OpenObject(
@@ -92,8 +106,19 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const s
   if (!IsAddress(path)) return local_.Open(path);
   const absl::StatusOr<RemoteUrl> url = ParseRemoteUrl(path);
   if (!url.ok()) return url.status();
+  // Making a pipeline looks for the same indices several times.
+  const bool is_index = absl::EndsWith(path, kIndexSuffix);
+  if (is_index) {
+    if (absl::Status absence = Absence(path); !absence.ok()) return absence;
+  }
   const PendingCall call("opening", path);
   absl::StatusOr<ObjectState> state = client_.Describe(*url);
+  // Who may not list is told so of what is not there.
+  if (is_index && (absl::IsNotFound(state.status()) || absl::IsPermissionDenied(state.status()))) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (absent_.size() >= kAbsentMax) absent_.clear();
+    absent_[path] = {state.status(), MonotonicNs()};
+  }
   if (!state.ok()) return state.status();
   Remember(path, *state);
   return OpenObject(path, *std::move(state), counters);
@@ -133,6 +158,32 @@ FetchNumbers RemoteFileSystem::NumbersOfAll() {
   numbers.memory_bytes = pool_bytes();
   numbers.memory_bytes_max = memory_bytes_max_;
   return numbers;
+}
+
+std::vector<absl::StatusOr<std::vector<ListedFile>>> RemoteFileSystem::ListEach(
+    const std::vector<std::string>& patterns) {
+  std::unordered_map<std::string, size_t> numbers;
+  std::vector<const std::string*> asked;  // each once
+  for (const std::string& pattern : patterns) {
+    if (numbers.try_emplace(pattern, asked.size()).second) asked.push_back(&pattern);
+  }
+  std::vector<absl::StatusOr<std::vector<ListedFile>>> found(
+      asked.size(), absl::CancelledError("not listed: another pattern has failed"));
+  std::atomic<size_t> next{0};
+  std::atomic<bool> has_failed{false};
+  const auto list = [&] {
+    for (size_t i; !has_failed && (i = next.fetch_add(1)) < asked.size();) {
+      found[i] = List(*asked[i]);
+      if (!found[i].ok()) has_failed = true;
+    }
+  };
+  const auto far = static_cast<size_t>(std::count_if(
+      asked.begin(), asked.end(), [](const std::string* one) { return IsAddress(*one); }));
+  SideBySide(std::min(far, kListsMax), "listing", patterns.empty() ? "" : patterns.back(), list);
+  std::vector<absl::StatusOr<std::vector<ListedFile>>> listed;
+  listed.reserve(patterns.size());
+  for (const std::string& pattern : patterns) listed.push_back(found[numbers[pattern]]);
+  return listed;
 }
 
 absl::StatusOr<std::vector<ListedFile>> RemoteFileSystem::List(const std::string& pattern) {

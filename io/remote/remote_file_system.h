@@ -7,7 +7,8 @@
 //
 // Threads:  safe from any thread. List() and Open() wait for the network.
 // Owns:     the pool, the fetcher, and what is known of objects; files keep their objects' bytes, and must be gone before this is.
-// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again. kCountedMax names of pipelines are counted apart, the
+// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again. That there is no index of an object is remembered for
+//           kAbsentNs at most, and until the object is listed again. kCountedMax names of pipelines are counted apart, the
 //           others together.
 #pragma once
 
@@ -43,6 +44,9 @@ class RemoteFileSystem final : public JoinedFileSystem {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
+  // kListsMax at a time, and one that comes several times once.
+  std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
+      const std::vector<std::string>& patterns) override;
 
   // The same for a pipeline: what it fetches counts there.
   using Counters = std::shared_ptr<FetchCounters>;
@@ -59,6 +63,9 @@ class RemoteFileSystem final : public JoinedFileSystem {
   uint64_t pool_bytes();
 
  private:
+  static constexpr size_t kListsMax = 32;
+  static constexpr size_t kAbsentMax = 65'536;
+  static constexpr int64_t kAbsentNs = 10'000'000'000;
   static constexpr size_t kKnownMax = 1'000'000;
   static constexpr size_t kCountedMax = 4096;
 
@@ -66,6 +73,8 @@ class RemoteFileSystem final : public JoinedFileSystem {
                                                                ObjectState state,
                                                                const Counters& counters);
   void Remember(const std::string& path, const ObjectState& state);
+  // What was told of an index that is not there; OK where nothing is known.
+  absl::Status Absence(const std::string& path);
 
   FileSystem& local_;
   const uint64_t memory_bytes_max_;
@@ -73,6 +82,11 @@ class RemoteFileSystem final : public JoinedFileSystem {
   SpanPool pool_;
   std::mutex mutex_;
   std::unordered_map<std::string, ObjectState> known_;  // under mutex_; of listed paths
+  struct Absent {
+    absl::Status status;
+    int64_t told_ns;
+  };
+  std::unordered_map<std::string, Absent> absent_;  // under mutex_; of paths of indices
   std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
       open_;                                                      // under mutex_; by path and tag
   std::map<std::string, std::unique_ptr<CountedFiles>> counted_;  // under mutex_; by pipeline

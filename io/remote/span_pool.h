@@ -10,6 +10,7 @@
 //           give back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -31,14 +32,24 @@ struct Span {
   uint64_t bytes = 0;
   std::shared_ptr<uint8_t> memory;
   State state = State::kComing;
+  uint64_t reached = 0;  // of one that comes: so many of its bytes are here
   absl::Status error;
   int pins = 0;  // of who has asked for it
-  std::vector<std::function<void(const absl::Status&)>> waiting;
+  struct Waiting {
+    uint64_t until;  // so many of its bytes are here
+    std::function<void(const absl::Status&)> tell;
+  };
+  std::vector<Waiting> waiting;
   std::list<Span*>::iterator place;  // among those that may go, while it is here
   bool may_go = false;
   bool was_passed = false;
 
   uint64_t end() const { return offset + bytes; }
+  // Whether its bytes in front of `end_of_part`, a place in the object, are here.
+  bool Has(uint64_t end_of_part) const {
+    return state == State::kHere ||
+           (state == State::kComing && std::min(end_of_part, end()) <= offset + reached);
+  }
 };
 
 class SpanPool {

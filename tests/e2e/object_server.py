@@ -38,7 +38,7 @@ class ObjectServer(http.server.ThreadingHTTPServer):
     def go_on(self):
         self._may_answer.set()
 
-    def wait_until_allowed(self):
+    def wait_until_allowed(self, path, first, last):
         self._may_answer.wait()
 
     def end(self):
@@ -92,7 +92,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             return self._answer(416, Content_Range=f"bytes */{len(data)}")
         if (first, last) != (0, 0):
             server.ranges.append((path, first, last))
-            server.wait_until_allowed()
+            server.wait_until_allowed(path, first, last)
         last = min(last, len(data) - 1)
         self._answer(206, data[first : last + 1], ETag=tag, Content_Range=f"bytes {first}-{last}/{len(data)}")
 

@@ -1,5 +1,6 @@
 """Files at addresses: a daemon whose configuration allows them, what it tells of them, and that it tells no secret."""
 
+import collections
 import json
 import os
 import pathlib
@@ -113,6 +114,72 @@ def test_fault_29_a_connection_that_was_kept_leads_to_no_address_that_is_not_all
         assert refused.code != 0 and "allow_local" in refused.err
     assert "/bucket/train/a" in server.paths
     assert "/bucket/other/a" not in server.paths
+
+
+class Together(ObjectServer):
+    """Gives the ranges that `holds(path, first, last)` when as many different paths are asked for."""
+
+    def __init__(self, objects, paths, holds):
+        self.needed = paths
+        self.holds = holds
+        self.held = set()
+        self.came_together = threading.Event()
+        super().__init__(objects)
+
+    def wait_until_allowed(self, path, first, last):
+        if not self.holds(path, first, last):
+            return
+        self.held.add(path)
+        if len(self.held) == self.needed:
+            self.came_together.set()
+        # Who asks for one after the other is to fail, and not to hang.
+        self.came_together.wait(30)
+
+    def looks(self):
+        """How often each path was asked for that it is there, and what it is."""
+        return collections.Counter(self.paths) - collections.Counter(path for path, _, _ in self.ranges)
+
+
+def test_many_addresses_are_looked_up_once_and_those_read_in_turns_are_asked_for_together(serve, tmp_path):
+    names = [f"/data/{i}" for i in range(4)]
+    objects = {name: shard(tmp_path, 1000) for name in names}
+    # The beginnings of files, but not the pages that a fingerprint is made of.
+    server = Together(objects, len(names), lambda path, first, last: first <= 4096 and last - first > 8192)
+    try:
+        daemon, command = serve(f'allow: "http://" allow_local: "{server.url}/"')
+        files = '" files: "'.join(server.url + name for name in names)
+        made = command("create", spec(tmp_path, f'{files}" cycle_length: 4 files: "{server.url}{names[0]}'))
+        assert made.code == 0, made
+        assert len(numbers(daemon)) == 5000
+        assert server.came_together.is_set()
+        # A look at each file, though one of them stands in the list twice, and one for the index of the first.
+        assert server.looks() == {**dict.fromkeys(names, 1), "/data/.0.penstock-index": 1}
+    finally:
+        server.end()
+
+
+def test_indices_beside_objects_are_read_once_and_side_by_side(serve, tmp_path):
+    files = 40
+    objects = {}
+    command = Penstock(tmp_path)
+    for i in range(files):
+        (tmp_path / f"part-{i}").write_bytes(shard(tmp_path, 10))
+        assert command("index", f"part-{i}").code == 0
+        for name in (f"part-{i}", f".part-{i}.penstock-index"):
+            objects[f"/data/{name}"] = (tmp_path / name).read_bytes()
+    # The first one tells whether there are any.
+    server = Together(objects, 16, lambda path, *_: path.endswith("index") and not path.startswith("/data/.part-0."))
+    try:
+        daemon, command = serve(f'allow: "http://" allow_local: "{server.url}/"')
+        listed = '" files: "'.join(f"{server.url}/data/part-{i}" for i in range(files))
+        made = command("create", spec(tmp_path, listed))
+        assert made.code == 0, made
+        assert server.came_together.is_set()
+        with penstock.attach("p", socket=daemon.socket) as batches:
+            assert len(batches) == files * 10 // 100
+        assert server.looks() == dict.fromkeys(objects, 1)
+    finally:
+        server.end()
 
 
 def test_what_is_fetched_is_told_by_stats_top_the_page_and_metrics(server, serve, tmp_path):

@@ -9,6 +9,7 @@
 #include "io/credentials/gcs_sources.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
+#include "tests/support/no_more_threads.h"
 
 namespace penstock {
 namespace {
@@ -225,6 +226,30 @@ TEST_CASE("who is nobody looks again after a while") {
   REQUIRE(nobody.ok());
   CHECK(nobody->is_anonymous());
   CHECK(nobody->expires_s > 0);
+}
+
+TEST_CASE("a keeper that gets no thread says so, and tries again") {
+  std::atomic<int64_t> now{0};
+  CredentialKeeper keeper(
+      []() -> absl::StatusOr<Credentials> {
+        Credentials found;
+        found.access_key_id = "AKID";
+        return found;
+      },
+      [&now] { return now.load(); });
+  {
+    const test::NoMoreThreads none;
+    const CredentialKeeper::Found found = keeper.Wait();
+    CHECK(absl::IsResourceExhausted(found.status()));
+    CHECK(absl::StrContains(found.status().message(), "no more threads"));
+  }
+  // At once it says the same, and after five seconds there is one.
+  CHECK(absl::IsResourceExhausted(keeper.Wait().status()));
+  now = 5;
+  const CredentialKeeper::Found found = keeper.Wait();
+  INFO(found.status());
+  REQUIRE(found.ok());
+  CHECK((*found)->access_key_id == "AKID");
 }
 
 TEST_CASE("credentials that have expired already are an error") {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/remote/remote_reads.h"
@@ -189,6 +190,26 @@ TEST_CASE("fault 29: whenever a writer is killed, what the cache gives is whole"
     }
   }
   CHECK(found > 0);
+}
+
+TEST_CASE("those who write at the same time do not take more than there is") {
+  const std::string object = Bytes(4 << 20);
+  for (int round = 0; round < 10; ++round) {
+    const ScratchFolder folder;
+    const uint64_t bytes_max = 6 << 20;
+    const auto cache = Open(folder / "cache", bytes_max);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        cache->Write(std::to_string(i), object.size(), 0, PartOf(object, 0, object.size()));
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    uint64_t kept = 0;
+    for (int i = 0; i < 4; ++i) kept += cache->KeptBytes(std::to_string(i), object.size());
+    CHECK(kept == object.size());
+    CHECK(cache->bytes() <= bytes_max);
+  }
 }
 
 }  // namespace

@@ -87,6 +87,82 @@ TEST_CASE("of pieces that could not be had none is left behind") {
   CHECK(!bytes->Has(0, out.size()));
 }
 
+TEST_CASE("what was given up before it was read makes room") {
+  SpanPool pool(1 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(16 << 20), pool, network);
+  const auto nothing = [](const absl::Status&) {};
+  const int asker = 0;
+  // Given up when it has come, when it is coming, and with all that somebody has asked for.
+  const uint64_t here = bytes->Want(0, 200'000, /*alone=*/true, nullptr, nothing);
+  network.End(absl::OkStatus());
+  bytes->GiveUp(here);
+  const uint64_t coming = bytes->Want(1 << 20, 200'000, /*alone=*/true, nullptr, nothing);
+  bytes->GiveUp(coming);
+  network.End(absl::OkStatus());
+  bytes->Want(2 << 20, 200'000, /*alone=*/true, nullptr, nothing, &asker);
+  bytes->Want(3 << 20, 200'000, /*alone=*/true, nullptr, nothing, &asker);
+  network.End(absl::OkStatus());
+  network.End(absl::OkStatus());
+  bytes->GiveUpAll(&asker);
+  // One that does not come holds nothing either.
+  const uint64_t failed = bytes->Want(4 << 20, 200'000, /*alone=*/true, nullptr, nothing);
+  bytes->GiveUp(failed);
+  network.End(absl::UnavailableError("no"));
+  CHECK(!bytes->Has(4 << 20, 200'000));
+  // All of the memory for another one.
+  bytes->Want(8 << 20, 1 << 20, /*alone=*/true, nullptr, nothing);
+  CHECK(BytesOf(pool) == 1 << 20);
+  network.End(absl::OkStatus());
+  // Who gives up what others have asked for, too, takes nothing from them.
+  bytes->Want(8 << 20, 1 << 20, /*alone=*/true, nullptr, nothing, &asker);
+  bytes->GiveUpAll(&asker);
+  bytes->WillNeed(12 << 20, 1000, nullptr);
+  CHECK(network.jobs.empty());
+  CHECK(bytes->Has(8 << 20, 1 << 20));
+}
+
+TEST_CASE("of the first block what has come is read before the rest has") {
+  SpanPool pool(64 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(64 << 20), pool, network);
+  int told = 0;
+  const auto tell = [&told](const absl::Status& status) { told += status.ok(); };
+  bytes->Want(300'000, 100'000, /*alone=*/false, nullptr, tell);
+  RangeJob first = network.jobs[0];
+  REQUIRE(first.offset == SpanPool::kFirstBytes);
+  REQUIRE(first.reached);
+  const uint64_t until = 400'000 - first.offset;
+  for (uint64_t i = 0; i < until; ++i) first.to.get()[i] = static_cast<uint8_t>(i);
+  first.reached(until - 1);
+  CHECK(told == 0);
+  CHECK(!bytes->Has(300'000, 100'000));
+  first.reached(until);
+  CHECK(told == 1);
+  std::vector<uint8_t> out(100'000);
+  const auto read = bytes->Read(300'000, absl::MakeSpan(out));
+  REQUIRE(read);
+  REQUIRE(read->ok());
+  CHECK(out[7] == static_cast<uint8_t>(300'007 - first.offset));
+  CHECK(!bytes->Has(300'000, 100'001));
+  // Who asks for what has come is told at once, and for more when that has come.
+  bytes->Want(300'000, 1000, /*alone=*/false, nullptr, tell);
+  CHECK(told == 2);
+  bytes->Want(399'000, 2000, /*alone=*/false, nullptr, tell);
+  CHECK(told == 2);
+  network.jobs.erase(network.jobs.begin());
+  first.done(absl::OkStatus());
+  CHECK(told == 3);
+  // Those behind it are told of when they are there.
+  bytes->Want(9 << 20, 1000, /*alone=*/false, nullptr, tell);
+  REQUIRE(!network.jobs.empty());
+  for (const RangeJob& job : network.jobs) CHECK(!job.reached);
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+  CHECK(told == 4);
+}
+
 TEST_CASE("what is fetched counts for who asked first") {
   SpanPool pool(1 << 20);
   HeldRanges network;

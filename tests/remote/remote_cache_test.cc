@@ -11,6 +11,7 @@
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
+#include "tests/support/no_more_threads.h"
 #include "tests/support/scratch_folder.h"
 
 namespace penstock {
@@ -151,6 +152,22 @@ TEST_CASE("what has come is handed out though others read from the folder withou
     is_over = true;
   }
   CHECK(fetched == kPages);
+}
+
+TEST_CASE("a cache folder for which the system gives no threads is not looked at") {
+  const ScratchFolder folder;
+  auto cache = DiskCache::Open(folder / "cache", 64 << 20);
+  REQUIRE(cache.ok());
+  AtOnce network;
+  std::unique_ptr<CachedRanges> ranges;
+  {
+    const test::NoMoreThreads none;
+    ranges = std::make_unique<CachedRanges>(*std::move(cache), network);
+  }
+  bool is_done = false;
+  ranges->Fetch(PageOf(std::make_shared<Object>("http://a/known"), 0,
+                       [&is_done](const absl::Status& status) { is_done = status.ok(); }));
+  CHECK(is_done);
 }
 
 TEST_CASE("an end while ranges are looked for and fetched tells all who wait") {

@@ -22,6 +22,7 @@
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
+#include "tests/support/no_more_threads.h"
 
 namespace penstock {
 namespace {
@@ -467,6 +468,114 @@ TEST_CASE("a list of 100,000 keys is 100 requests, and each object stands in it 
   // What was listed is opened without asking.
   CHECK(files.OpenListed(listed->front()).ok());
   CHECK(lists == kKeys / kOfPage);
+}
+
+TEST_CASE(
+    "many addresses are asked for at a time, each once, and the first that is missing is told") {
+  constexpr int kAtATime = 16;
+  Gate gate;
+  std::atomic<int> waiting{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    // Whoever asks one by one never gets here twice.
+    if (++waiting == kAtATime) gate.Open();
+    gate.Pass();
+    if (absl::StartsWith(request.target, "/none")) return Answer("404 Not Found", "", "");
+    return AnswerRange(request, request.target, "\"one\"");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+  std::vector<std::string> patterns;
+  for (int i = 0; i < kAtATime; ++i) patterns.push_back(absl::StrCat(server.url(), "/", i));
+  // One that stands there twice is asked for once, and told twice.
+  patterns.push_back(patterns[3]);
+  auto& joined = dynamic_cast<JoinedFileSystem&>(files.CountedFor("p"));
+  auto listed = joined.ListEach(patterns);
+  REQUIRE(listed.size() == patterns.size());
+  for (size_t i = 0; i < patterns.size(); ++i) {
+    REQUIRE(listed[i].ok());
+    REQUIRE(listed[i]->size() == 1);
+    CHECK((*listed[i])[0].path == patterns[i]);
+  }
+  CHECK(waiting == kAtATime);
+  for (int i = 0; i < 200; ++i) patterns.push_back(absl::StrCat(server.url(), "/none", i));
+  listed = joined.ListEach(patterns);
+  for (int i = 0; i <= kAtATime; ++i) CHECK(listed[static_cast<size_t>(i)].ok());
+  CHECK(absl::IsNotFound(listed[kAtATime + 1].status()));
+  CHECK(absl::IsCancelled(listed.back().status()));
+}
+
+TEST_CASE("an index that is not there is looked for once, until its object is listed again") {
+  std::atomic<int> looks{0};
+  std::atomic<bool> is_there{false};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (!absl::EndsWith(request.target, kIndexSuffix))
+      return AnswerRange(request, request.target, "\"one\"");
+    ++looks;
+    return is_there ? AnswerRange(request, "index", "\"two\"") : Answer("404 Not Found", "", "");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+  const std::string index = server.url() + "/folder/.a" + kIndexSuffix;
+  for (int i = 0; i < 3; ++i) CHECK(absl::IsNotFound(files.Open(index).status()));
+  CHECK(looks == 1);
+  is_there = true;
+  // The object beside it says nothing of this one.
+  REQUIRE(files.List(server.url() + "/folder/b").ok());
+  CHECK(absl::IsNotFound(files.Open(index).status()));
+  REQUIRE(files.List(server.url() + "/folder/a").ok());
+  CHECK(files.Open(index).ok());
+  CHECK(looks == 2);
+}
+
+TEST_CASE("fault 29: a refusal is told once to who makes a request that is waited for") {
+  std::atomic<int> asked{0};
+  const SmallHttpServer server([&](const SmallRequest&) {
+    switch (asked++) {
+      case 0:
+        return Answer("403 Forbidden", "", "");
+      case 1:
+        return Answer("503 Service Unavailable", "", "");
+      default:
+        return Answer("200 OK", "", "a");
+    }
+  });
+  std::vector<bool> told;
+  const auto answer = PerformPatiently("a", [&](bool refused) -> absl::StatusOr<HttpRequest> {
+    told.push_back(refused);
+    HttpRequest request;
+    request.url = server.url() + "/a";
+    request.reach = Reach::kLoopback;
+    return request;
+  });
+  INFO(answer.status());
+  CHECK(answer.ok());
+  // Credentials that have come since are not thrown away with those that were refused.
+  CHECK(told == std::vector<bool>{false, true, false});
+}
+
+TEST_CASE("a fetcher that gets no thread says so, and tries again when it is asked again") {
+  const std::string object = Bytes(100);
+  const SmallHttpServer server(
+      [&](const SmallRequest& request) { return AnswerRange(request, object, "\"one\""); });
+  const auto maker = std::make_shared<Asks>(server.url() + "/a", 100);
+  const std::shared_ptr<uint8_t> memory(new uint8_t[100], std::default_delete<uint8_t[]>());
+  RangeFetcher fetcher;
+  const auto fetch = [&] {
+    auto fetched = std::make_shared<std::promise<absl::Status>>();
+    RangeJob job;
+    job.maker = maker;
+    job.bytes = 100;
+    job.to = memory;
+    job.is_wanted = true;
+    job.done = [fetched](absl::Status status) { fetched->set_value(std::move(status)); };
+    fetcher.Fetch(std::move(job));
+    return fetched->get_future().get();
+  };
+  {
+    const test::NoMoreThreads none;
+    const absl::Status status = fetch();
+    CHECK(absl::IsResourceExhausted(status));
+    CHECK(absl::StrContains(status.message(), "no more threads"));
+  }
+  CHECK(fetch().ok());
 }
 
 }  // namespace

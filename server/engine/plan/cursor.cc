@@ -1,12 +1,15 @@
 #include "server/engine/plan/cursor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
 #include "base/random.h"
 #include "base/release.h"
+#include "base/side_by_side.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "server/engine/plan/op_meaning.h"
@@ -40,25 +43,47 @@ class Hash {
   uint64_t state_ = 0x50454e53544f434b;
 };
 
-// Left out where a file that can have an index has none.
-void AddCounts(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+// As many indices of files on other machines are loaded at a time.
+constexpr uint32_t kIndicesAtATime = 32;
+
+// Those of [first, end), side by side. What is wrong with one is told to who asks for it.
+void LoadIndices(FileTable& files, uint32_t first, uint32_t end) {
+  const Manifest& manifest = files.manifest();
+  std::atomic<uint32_t> next{first};
+  SideBySide(end - first, "indices", manifest[first].path, [&] {
+    for (uint32_t i; (i = next.fetch_add(1)) < end;) {
+      if (manifest[i].indexed != nullptr && IsAddress(manifest[i].path))
+        files.Index(i, OnDamage::kFail).status().IgnoreError();
+    }
+  });
+}
+
+// Of all files together; absent where one that can have an index has none.
+std::optional<uint64_t> CountsOf(const PlanImpl& plan, const std::atomic<bool>& is_unwanted) {
   FileTable files(plan.files(), plan.manifest(), IndexBuilding::kNever, &plan.indices());
+  const auto size = static_cast<uint32_t>(plan.manifest().size());
   Hash counts;
   bool any = false;
-  for (uint32_t i = 0; i < plan.manifest().size(); ++i) {
+  uint32_t loaded = 0;
+  for (uint32_t i = 0; i < size && !is_unwanted; ++i) {
     if (plan.manifest()[i].indexed == nullptr) continue;
+    // The first one tells whether there are any.
+    if (any && i >= loaded && IsAddress(plan.manifest()[i].path)) {
+      loaded = std::min(size, i + kIndicesAtATime);
+      LoadIndices(files, i, loaded);
+    }
     auto index = files.Index(i, OnDamage::kFail);
     // One that leaves out damage counts for a pipeline that skips it.
     if (!index.ok()) index = files.Index(i, OnDamage::kSkipRecord);
     // How many there are then depends on what was verified.
-    if (!index.ok() || !(*index)->damage().empty()) return;
+    if (!index.ok() || !(*index)->damage().empty()) return std::nullopt;
     counts.Add((*index)->size());
     any = true;
   }
-  if (any) fingerprint->set_counts(counts.value());
+  return any ? std::optional(counts.value()) : std::nullopt;
 }
 
-absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+absl::Status AddEnds(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash names, sizes, ends;
   FarEnds far_ends(plan.files(), plan.manifest());
   for (const FileRange& source : plan.sources()) names.Add(source.count);
@@ -81,8 +106,32 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   fingerprint->set_names(names.value());
   fingerprint->set_sizes(sizes.value());
   fingerprint->set_ends(ends.value());
-  AddCounts(plan, fingerprint);
   return absl::OkStatus();
+}
+
+absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
+  const Manifest& manifest = plan.manifest();
+  const auto far = std::find_if(manifest.begin(), manifest.end(),
+                                [](const FileEntry& file) { return IsAddress(file.path); });
+  absl::Status status;
+  std::optional<uint64_t> counts;
+  std::atomic<bool> has_failed{false};
+  std::atomic<int> next{0};
+  const auto add = [&] {
+    for (int part; (part = next.fetch_add(1)) < 2;) {
+      if (part == 0) {
+        status = AddEnds(plan, fingerprint);
+        has_failed = !status.ok();
+      } else {
+        counts = CountsOf(plan, has_failed);
+      }
+    }
+  };
+  // Both wait for the same servers.
+  const bool is_far = far != manifest.end();
+  SideBySide(is_far ? 2 : 1, "fetching", is_far ? far->path : "", add);
+  if (status.ok() && counts) fingerprint->set_counts(*counts);
+  return status;
 }
 
 // Leaves the names of a stage's files of arrays, but not their folders.

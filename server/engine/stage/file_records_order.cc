@@ -1,5 +1,7 @@
 #include "server/engine/stage/file_records_order.h"
 
+#include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "io/record/record_index.h"
 #include "server/engine/order/file_stream.h"
 #include "server/engine/order/interleave_state.h"
@@ -16,6 +19,9 @@ namespace {
 
 // Fewer records are read and dropped rather than sought.
 constexpr uint64_t kSeeksFrom = 4096;
+
+// Files that are open ahead of their turn.
+constexpr size_t kUpcomingMax = 64;
 
 class FileRecordsOp final : public OrderOp {
  public:
@@ -255,11 +261,20 @@ class FileRecordsOp final : public OrderOp {
 
   bool OpenNext(std::unique_ptr<FileStream>* stream) {
     if (next_file_ == files_.count) return false;
-    *stream = upcoming_ ? std::move(upcoming_) : Open(next_file_, {});
+    *stream = upcoming_.empty() ? Open(next_file_, {}) : std::move(upcoming_.front());
+    if (!upcoming_.empty()) upcoming_.pop_front();
     ++next_file_;
     ++num_open_;
-    // The file after it is read ahead, so that its turn does not begin with a wait.
-    if (next_file_ < files_.count) upcoming_ = Open(next_file_, {});
+    // The file after it is read ahead, so that its turn does not begin with a wait; of files on other machines all that are read in turns, whose
+    // waits are one.
+    while (upcoming_.size() < files_.count - next_file_) {
+      const auto next = next_file_ + static_cast<uint32_t>(upcoming_.size());
+      const bool is_far = IsAddress(context_.files.manifest()[files_.first + next].path);
+      const size_t wanted =
+          is_far ? std::clamp<size_t>(cycle_.size() - num_open_, 1, kUpcomingMax) : 1;
+      if (upcoming_.size() >= wanted) break;
+      upcoming_.push_back(Open(next, {}));
+    }
     return true;
   }
 
@@ -275,7 +290,8 @@ class FileRecordsOp final : public OrderOp {
     for (std::unique_ptr<FileStream>& stream : cycle_) {
       if (stream) Retire(std::move(stream));
     }
-    if (upcoming_) Retire(std::move(upcoming_));
+    for (std::unique_ptr<FileStream>& stream : upcoming_) Retire(std::move(stream));
+    upcoming_.clear();
     num_open_ = 0;
     CloseRetired();
   }
@@ -296,7 +312,7 @@ class FileRecordsOp final : public OrderOp {
   const std::string stage_;
   const FileRecordsOptions options_;
   std::vector<std::unique_ptr<FileStream>> cycle_;
-  std::unique_ptr<FileStream> upcoming_;
+  std::deque<std::unique_ptr<FileStream>> upcoming_;  // from next_file_ on
   std::vector<std::unique_ptr<FileStream>> retired_;  // wait for their last read
   bool counted_ = false;
   std::optional<uint64_t> count_;

@@ -5,8 +5,26 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/far_file.h"
+#include "base/file.h"
 
 namespace penstock {
+namespace {
+
+// In the order of the patterns, of which none behind the first that fails counts.
+std::vector<absl::StatusOr<std::vector<ListedFile>>> ListAll(
+    const google::protobuf::RepeatedPtrField<std::string>& patterns, FileSystem& files) {
+  if (auto* const joined = dynamic_cast<JoinedFileSystem*>(&files); joined != nullptr)
+    return joined->ListEach({patterns.begin(), patterns.end()});
+  std::vector<absl::StatusOr<std::vector<ListedFile>>> listed;
+  for (const std::string& pattern : patterns) {
+    listed.push_back(files.List(pattern));
+    if (!listed.back().ok()) break;
+  }
+  return listed;
+}
+
+}  // namespace
 
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                                    PlanBuilder& plan, FileOrder order) {
@@ -19,7 +37,8 @@ absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std:
       return absl::InvalidArgumentError(absl::StrCat(
           "files: expected a path or glob, found a zero byte at ", zero, " of ", pattern.size()));
     }
-    absl::StatusOr<std::vector<ListedFile>> listed = plan.files().List(pattern);
+  }
+  for (absl::StatusOr<std::vector<ListedFile>>& listed : ListAll(patterns, plan.files())) {
     if (!listed.ok()) return listed.status();
     for (ListedFile& file : *listed) {
       FileEntry entry;
