@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -258,6 +259,9 @@ def test_another_version_is_what_the_command_allows(tmp_path):
     loader = penstock.attach("changed-work", _daemon.private_socket(), timeout=60)
     assert np.asarray(next(loader)).tolist() == EXPECTED[1]
     loader.close()
+    # By their code's hashes, too, they are told apart.
+    (hash_of_code,) = set(re.findall(r'code: "(\w+)"', changed.to_textproto()))
+    assert f"# code: {hash_of_code} of the Python function twice\n" in command("get", "changed-work")[1]
     assert command("delete", "changed-work")[0] == 0
 
 

@@ -18,7 +18,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kThread, kMemoryFile, kMap, kAllocate, kHugePages, kAffinity, kPriority, kFork, kUnlink, kPidfd, kKinds };
+enum {
+  kThread,
+  kMemoryFile,
+  kMap,
+  kAllocate,
+  kHugePages,
+  kAffinity,
+  kPriority,
+  kFork,
+  kUnlink,
+  kPidfd,
+  kKinds
+};
 
 struct Counters {
   _Atomic long passing;
