@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
@@ -11,9 +13,32 @@
 #include "client/ctl/json_line.h"
 #include "client/ctl/user_name.h"
 #include "client/ctl/world_argument.h"
+#include "penstock/v1/ops.pb.h"
 
 namespace penstock::ctl {
 namespace {
+
+// A line for each Python function, in whatever stage: its code's hash, by which two specs are compared.
+void PrintCodes(const google::protobuf::Message& message) {
+  if (message.GetDescriptor() == v1::PythonFunction::descriptor()) {
+    const auto& function = static_cast<const v1::PythonFunction&>(message);
+    std::printf("# code: %s of the Python function %s\n", function.code().c_str(),
+                function.name().empty() ? "function" : function.name().c_str());
+    return;
+  }
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    if (!field->is_repeated()) {
+      PrintCodes(reflection.GetMessage(message, field));
+      continue;
+    }
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+      PrintCodes(reflection.GetRepeatedMessage(message, field, i));
+  }
+}
 
 absl::Status Get(const std::string& socket, const std::string& name, bool json) {
   auto daemon = DaemonConnection::Open(socket);
@@ -33,6 +58,7 @@ absl::Status Get(const std::string& socket, const std::string& name, bool json) 
   }
   if (pipeline->has_python_uid())
     std::printf("# Python: functions of user %u compute bytes of it\n", pipeline->python_uid());
+  PrintCodes(pipeline->spec());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
   // What it takes now changes from look to look, and stands in `penstock stats`.
   if (const auto stats = daemon->Stats(name); stats.ok() && stats->max_work_bytes() > 0) {

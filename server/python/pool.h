@@ -7,7 +7,8 @@
 //
 // A row whose worker dies is tried once more, alone, by another one; then it is that row's failure
 // (DataLoss). Six deaths within a minute, and no row made in between, are the function's: all calls
-// fail (FailedPrecondition), as where it cannot be loaded.
+// fail (FailedPrecondition), as where it cannot be loaded. So do three deaths one after the other
+// while the function is loaded, however long each has taken, where no worker has loaded it.
 //
 // Threads:  Begin() from any; the rest on the pool's own, which begins with the first call.
 // Owns:     the workers; a call's rows between Begin() and its end.
@@ -36,7 +37,9 @@ struct PoolOptions {
   int workers = 1;
   // Whether that is the most, of which as many are there as are needed (worker_count.h).
   bool chooses = false;
-  int64_t timeout_ms = 0;           // of one row; 0: none
+  int64_t timeout_ms = 0;  // of one row; 0: none
+  // Where a row has a limit, that of loading the function, unless a row's is longer: it may import what takes long.
+  int64_t load_timeout_ms = 120'000;
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
   bool outlives = false;

@@ -72,7 +72,8 @@ struct Worker {
   uint64_t seen_ns = 0;
   uint64_t unwanted_ns = 0;  // since when it works for nobody; 0: it does not
   uint64_t asked_ns = 0;     // when its stack was asked for, as a row takes too long; 0: never
-  uint64_t killed_ns = 0;    // when it was told to end, as somebody's row took too long; 0: never
+  uint64_t killed_ns = 0;    // when it was told to end, as it took too long; 0: never
+  uint64_t started_ns = 0;
   std::shared_ptr<const Offer> offer = nullptr;  // whose process has started it; null: the daemon
   int number = 0;                                // how many were started before it, and 1
 };
@@ -93,6 +94,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   bool is_over();
 
   AwayWorkers Workers();
+  // For how long one of them has loaded the function; 0: none does.
+  uint64_t LoadingNs();
   std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns);
 
  private:
@@ -140,6 +143,12 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   // Waits for its end, without the mutex: many look at a pool, and none of them waits for whoever has started a worker.
   void Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
+  // It has ended before it was ready.
+  void EndLoading(const Worker& worker, const std::string& how, uint64_t now_ns,
+                  std::vector<std::shared_ptr<Call>>* ended);
+  // Whether one has loaded the function.
+  bool HasReady() const;
+  int64_t LoadTimeoutMs() const;
   // What is on its trays goes back to the front of the queue.
   void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
   int WaitMs() const;
@@ -178,6 +187,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   std::vector<std::shared_ptr<Worker>> workers_;
   uint64_t next_sheet_ = 1;
   std::deque<uint64_t> deaths_ns_;  // since a row was made
+  int load_deaths_ = 0;             // since one was ready
+  uint64_t load_death_ns_ = 0;      // the last one's time
   WorkerCount count_;
   int wanted_;
   uint64_t rows_made_ = 0;

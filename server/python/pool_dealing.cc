@@ -39,7 +39,8 @@ std::shared_ptr<Worker> PoolCore::FindTray(int* tray) const {
   std::shared_ptr<Worker> best;
   int least = kTrays;
   for (const std::shared_ptr<Worker>& worker : workers_) {
-    if (worker->is_leaving || worker->is_gone) continue;
+    // One that still loads the function would keep rows from those that are ready.
+    if (!worker->is_ready || worker->is_leaving || worker->is_gone) continue;
     int taken = 0, free = -1;
     uint64_t rows = 0;
     for (int i = 0; i < kTrays; ++i) {

@@ -16,6 +16,8 @@ namespace {
 
 constexpr size_t kMaxDeaths = 5;
 constexpr uint64_t kDeathsNs = 60'000'000'000;
+// While the function is loaded: what it imports takes as long as it takes, so that no time counts.
+constexpr int kMaxLoadDeaths = 3;
 // A worker whose rows nobody wants may end its row by itself.
 constexpr uint64_t kUnwantedNs = 100'000'000;
 // And one whose row takes too long may say where it is.
@@ -70,9 +72,14 @@ void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
   // One after the other: what they import, the next one finds in memory.
   for (const std::shared_ptr<Worker>& worker : workers_)
     if (!worker->is_ready && !worker->is_gone) return;
+  // Others could not load it, for want of memory, say: those that have do the work for a while.
+  if (load_deaths_ >= kMaxLoadDeaths && !workers_.empty() &&
+      MonotonicNanos() - load_death_ns_ < kDeathsNs)
+    return;
   absl::StatusOr<std::shared_ptr<Worker>> worker = NewWorker();
   if (worker.ok()) {
     (*worker)->number = static_cast<int>(++started_);
+    (*worker)->started_ns = MonotonicNanos();
     workers_.push_back(*std::move(worker));
   } else if (workers_.empty()) {
     // Else those that there are do the work.
@@ -181,7 +188,10 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
     }
     switch (static_cast<What>(message.what)) {
       case What::kReady:
+        // What took too long is not taken, though it came in the moment before its end.
+        if (worker->asked_ns != 0) break;
         worker->is_ready = true;
+        load_deaths_ = 0;
         unoffered_ns_ = 0;
         worker->idle_until_ns = MonotonicNanos();
         break;
@@ -217,7 +227,7 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
       abandoned.push_back(worker);
       continue;
     }
-    if (worker->is_gone || worker->order.empty()) continue;
+    if (worker->is_gone) continue;
     const auto kill = [&] {
       if (worker->killed_ns == 0) {
         worker->killed_ns = now;
@@ -226,6 +236,18 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
         abandoned.push_back(worker);
       }
     };
+    if (!worker->is_ready) {
+      if (options_.timeout_ms <= 0) continue;
+      if (worker->asked_ns != 0) {
+        if (now - worker->asked_ns >= kStackNs) kill();
+      } else if (now - std::min(now, worker->started_ns) >=
+                 static_cast<uint64_t>(LoadTimeoutMs()) * 1'000'000) {
+        worker->asked_ns = now;
+        worker->process->AskForStack();
+      }
+      continue;
+    }
+    if (worker->order.empty()) continue;
     const Sheet& sheet = worker->trays[worker->order.front()].sheet;
     if (sheet.call->is_over) {
       if (worker->unwanted_ns == 0) worker->unwanted_ns = now;
@@ -233,7 +255,7 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
       continue;
     }
     worker->unwanted_ns = 0;
-    if (options_.timeout_ms <= 0 || !worker->is_ready) continue;
+    if (options_.timeout_ms <= 0) continue;
     if (worker->asked_ns != 0) {
       // Whatever it does since.
       if (now - worker->asked_ns >= kStackNs) kill();
@@ -265,14 +287,20 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
     given_up_ns_[worker->offer->number()] = now;
     if (!worker->is_ready) --started_;
   }
-  const std::string how = worker->asked_ns != 0 ? absl::StrCat("took longer than timeout_ms (",
-                                                               options_.timeout_ms, ")")
-                                                : absl::StrCat("ended its process (", ending, ")");
+  std::string how = absl::StrCat("ended its process (", ending, ")");
+  if (worker->asked_ns != 0) {
+    how = worker->is_ready ? absl::StrCat("took longer than timeout_ms (", options_.timeout_ms, ")")
+                           : absl::StrCat("took longer than ", LoadTimeoutMs(), " ms");
+  }
   if (!worker->order.empty()) CountWork(*worker, 0);
   const bool is_ours = worker->is_leaving || worker->unwanted_ns != 0 || !broken_.ok();
   GiveBack(*worker, how, ended);
   if (is_ours) return;
   ++deaths_;
+  if (!worker->is_ready) {
+    EndLoading(*worker, how, now, ended);
+    return;
+  }
   deaths_ns_.push_back(now);
   while (now - deaths_ns_.front() > kDeathsNs) deaths_ns_.pop_front();
   if (deaths_ns_.size() <= kMaxDeaths) return;
@@ -281,6 +309,27 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
             deaths_ns_.size(), " times within a minute, and no row was made in between",
             StackOf(*worker->process))),
         ended);
+}
+
+void PoolCore::EndLoading(const Worker& worker, const std::string& how, uint64_t now_ns,
+                          std::vector<std::shared_ptr<Call>>* ended) {
+  ++load_deaths_;
+  load_death_ns_ = now_ns;
+  if (load_deaths_ < kMaxLoadDeaths || HasReady()) return;
+  Break(absl::FailedPreconditionError(
+            absl::StrCat("a worker of the Python function ", options_.name, " ", how,
+                         " while it loaded the function, as ", load_deaths_,
+                         " have done one after the other", StackOf(*worker.process))),
+        ended);
+}
+
+bool PoolCore::HasReady() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const auto& worker) { return worker->is_ready && !worker->is_leaving; });
+}
+
+int64_t PoolCore::LoadTimeoutMs() const {
+  return std::max(options_.timeout_ms, options_.load_timeout_ms);
 }
 
 void PoolCore::GiveBack(Worker& worker, const std::string& how,

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -178,6 +179,90 @@ def test_ctrl_c_while_a_row_hangs_comes_to_the_program_alone(tmp_path):
     assert interrupted == "interrupted" and total == "10" and process.returncode == 0
     # Neither the daemon nor a worker is left.
     wait_until(lambda: not os.path.exists(f"/proc/{daemon}"), 60)
+
+
+class ChangesFolder:
+    """At one number it goes to another folder, which is removed then; workers find what they need all the same."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def __call__(self, x):
+        if x == 3:
+            os.makedirs(self.folder)
+            os.chdir(self.folder)
+            os.rmdir(self.folder)
+        import fractions
+
+        return int(fractions.Fraction(2 * x))
+
+
+def test_a_function_that_changes_the_folder(tmp_path):
+    here = os.getcwd()
+    dataset = penstock.Dataset.range(20).map(ChangesFolder(tmp_path / "gone"), python=True, output=INT, workers=1, max_rows_per_worker=5)
+    # Those that are started then begin where the first one did.
+    assert [int(x) for x in dataset] == [2 * x for x in range(20)]
+    assert os.getcwd() == here
+
+
+PRINTS = """
+    import os, sys
+    import numpy as np
+    import penstock
+    sys.path.insert(0, sys.argv[1])
+    from python_faults_test import Prints
+
+    dataset = penstock.Dataset.range(16).map(Prints(), python=True, output=penstock.TensorSpec((), np.int64), workers=1)
+    print(sum(int(x) for x in dataset), flush=True)
+"""
+
+
+class Prints:
+    """64 MiB for each number, to its standard output and by turns to its standard error."""
+
+    def __call__(self, x):
+        file = (sys.stdout, sys.stderr)[x % 2]
+        for _ in range(64):
+            file.write("penstock" * (1 << 17))
+        file.flush()
+        return x
+
+
+def test_a_gigabyte_that_is_printed_comes_where_the_daemon_writes():
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(PRINTS), str(pathlib.Path(__file__).parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    printed = 0
+    try:
+        while data := process.stderr.read1(1 << 20):
+            printed += len(data)
+        assert process.stdout.read() == b"120\n"
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert printed >= 1 << 30
+
+
+def test_another_version_is_what_the_command_allows(tmp_path):
+    def dataset(version):
+        return penstock.Dataset.range(100).map(twice, python=True, output=INT, version=version, seed=1).batch(10)
+
+    with iter(dataset("1")) as iterator:
+        assert np.asarray(next(iterator)).tolist() == EXPECTED[0]
+        (tmp_path / "cursor").write_bytes(iterator.state_dict()["cursor"])
+    changed = dataset("2")
+    (tmp_path / "spec.textproto").write_text(changed.to_textproto("changed-work"))
+    words = ["create", str(tmp_path / "spec.textproto"), "--resume", str(tmp_path / "cursor")]
+    code, text = command(*words)
+    assert code != 0 and "another stream: its work ops (map, parse_example) or their options differ; with --allow-changed-work" in text
+    code, text = command(*words, "--allow-changed-work")
+    assert code == 0, text
+    loader = penstock.attach("changed-work", _daemon.private_socket(), timeout=60)
+    assert np.asarray(next(loader)).tolist() == EXPECTED[1]
+    loader.close()
+    # By their code's hashes, too, they are told apart.
+    (hash_of_code,) = set(re.findall(r'code: "(\w+)"', changed.to_textproto()))
+    assert f"# code: {hash_of_code} of the Python function twice\n" in command("get", "changed-work")[1]
+    assert command("delete", "changed-work")[0] == 0
 
 
 # --- memory -------------------------------------------------------------------------------------

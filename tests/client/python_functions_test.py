@@ -114,6 +114,24 @@ def test_bytes_do_not_depend_on_the_number_of_workers():
     assert len(np.unique(rows[:, 0])) == len(np.unique(rows[:, 1])) == len(np.unique(rows[:, 2])) == len(rows) == 1200
 
 
+class Process:
+    def __call__(self, x):
+        time.sleep(0.001)  # so that sheets are small
+        return np.array([os.getpid(), x])
+
+
+def test_workers_are_replaced_behind_max_rows_per_worker():
+    def rows_of_each(**arguments):
+        dataset = range_of(400).map(Process(), python=True, output=penstock.TensorSpec((2,), np.int64), workers=2, **arguments)
+        rows = np.array([row.copy() for row in dataset.as_numpy_iterator()])
+        assert rows[:, 1].tolist() == list(range(400))
+        return np.unique(rows[:, 0], return_counts=True)[1]
+
+    # What lies ready at a worker it makes, too: four sheets of four rows.
+    assert rows_of_each(max_rows_per_worker=40).max() <= 40 + 16
+    assert rows_of_each().max() > 40 + 16
+
+
 def test_passes_draw_anew_and_a_seed_can_hold_them():
     dataset = range_of(50).map(draws, python=True, output=DRAWS, seed=1).batch(50)
     first, second = ([np.asarray(batch) for batch in dataset] for _ in range(2))
@@ -162,7 +180,7 @@ def test_changed_code_is_warned_of_and_a_changed_version_is_refused():
     for changed in (mapped(Times(2), "2"), range_of(100).map(Times(2), python=True, output=penstock.TensorSpec((1,), np.int64), version="1", seed=1).batch(10)):
         iterator = iter(changed)
         iterator.load_state_dict({**state, "code": None})
-        with pytest.raises(penstock.FailedPreconditionError):
+        with pytest.raises(penstock.FailedPreconditionError, match=r"another stream: its work ops \(map, parse_example\) or their options differ; with --allow-changed-work"):
             next(iterator)
     # Where it is the same nothing is said.
     with warnings.catch_warnings():

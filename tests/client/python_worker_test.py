@@ -152,6 +152,7 @@ def test_global_generators_draw_by_the_element_alone():
     ("[1, 2, 3.5]", "float64 (3,) for 'value', not int64 (3,)"),
     ("1 / 0", "raised ZeroDivisionError: division by zero"),
     ("exit(3)", "raised SystemExit: 3"),
+    ("OnDevice()", "a torch tensor on cuda:1 for 'value': return tensor.cpu()"),
 ])  # fmt: skip
 def test_what_is_no_result_is_told_of(made, complaint):
     with Desk(Returns(made), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
@@ -169,16 +170,64 @@ class Returns:
         self.text = text
 
     def __call__(self, x):
-        return eval(self.text, {"np": np, "exit": __import__("sys").exit})
+        return eval(self.text, {"np": np, "exit": __import__("sys").exit, "OnDevice": OnDevice, "read_only": read_only})
 
 
-@pytest.mark.parametrize("made", ["np.arange(3).astype('>i8')", "np.arange(6)[::2] // 2", "[0, 1, 2]", "(0, 1, 2)"])
+class OnDevice:
+    """What a worker knows of a tensor of torch on a device."""
+
+    device = type("device", (), {"type": "cuda", "__str__": lambda self: "cuda:1"})()
+
+    def detach(self):
+        raise AssertionError("nothing is copied from a device")
+
+
+OnDevice.__module__ = "torch"
+
+
+def read_only(array):
+    array.setflags(write=False)
+    return array
+
+
+@pytest.mark.parametrize("made", [
+    "np.arange(3).astype('>i8')", "np.arange(6)[::2] // 2", "[0, 1, 2]", "(0, 1, 2)", "read_only(np.arange(3))", "np.arange(5)[1:4][::-1][::-1] - 1",
+    "np.broadcast_to(np.arange(3), (4, 3))[2]", "np.broadcast_to(np.int64(1), 3) * np.arange(3)", "np.arange(9).reshape(3, 3).T[0] // 3",
+])  # fmt: skip
 def test_what_means_the_same_is_taken(made):
     with Desk(Returns(made), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
         desk.hear()
         desk.send(range(1), np.zeros(1, np.int64))
         assert desk.hear()[0] == MADE
         assert desk.made(1)[0].tolist() == [[0, 1, 2]]
+
+
+class SameBuffer:
+    """Returns one array each time, and writes the next row into it: a view that is changed later."""
+
+    def __init__(self):
+        self.buffer = np.zeros((2, 3), np.int64)
+
+    def __call__(self, x):
+        self.buffer[:] = x
+        return self.buffer[0]
+
+
+def test_a_buffer_that_is_returned_each_time_and_changed_later():
+    with Desk(SameBuffer(), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
+        desk.hear()
+        desk.send(range(5), np.arange(5))
+        assert desk.hear()[0] == MADE
+        assert desk.made(5)[0].tolist() == [[x] * 3 for x in range(5)]
+
+
+def test_a_view_of_many_bytes_that_are_one_element():
+    """np.broadcast_to: 3 MB that lie in memory as 8 bytes."""
+    with Desk(Returns("np.broadcast_to(np.int64(7), (400_000,))"), [("value", "int64", ())], [("value", "int64", (400_000,))]) as desk:
+        desk.hear()
+        desk.send(range(1), np.zeros(1, np.int64))
+        assert desk.hear()[0] == MADE
+        assert (desk.made(1)[0] == 7).all()
 
 
 class NotThere:

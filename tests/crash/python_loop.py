@@ -38,6 +38,7 @@ from children import children_of, name_of  # noqa: E402
 from crash_loop import Trainer, check_digests, wait_for  # noqa: E402
 
 KINDS = ["worker", "worker", "worker", "workers", "daemon", "trainer", "all"]
+OF_WORKERS = ("worker", "workers")
 OVER_JOB = {"job-mapped": "mapped", "job-states": "states"}
 PAUSE_S = 0.001
 WORKERS = 2
@@ -129,7 +130,7 @@ def kill(what, trainer, trainers, dice, ending):
     """Whether there was somebody to be killed."""
     daemon = trainer.daemon()
     workers = children_of(daemon) if daemon is not None else []
-    if what in ("worker", "workers"):
+    if what in OF_WORKERS:
         # A job's daemon has the workers of all its trainers.
         hit = [other for other in trainers if other is trainer or (trainer.run.socket and other.run.socket == trainer.run.socket)]
         steps = {other: other.num_steps() for other in hit}
@@ -167,6 +168,14 @@ def start_all(folder, job, pause, workers):
     return own + [PythonTrainer(Place(folder, job), name, pipeline, **options) for name, pipeline in OVER_JOB.items()]
 
 
+def check_shares(done):
+    """Fails where kills of workers alone, which this loop is for, are fewer than drawing them can explain (four standard deviations)."""
+    kills, found = sum(done.values()), sum(done[what] for what in OF_WORKERS)
+    share = sum(what in OF_WORKERS for what in KINDS) / len(KINDS)
+    least = max(1, share * kills - 4 * (kills * share * (1 - share)) ** 0.5)
+    assert kills < 8 or found >= least, f"{found} of {kills} kills were of workers, {least:.0f} at least are to be"
+
+
 def end_all(trainers):
     for trainer in trainers:
         trainer.process.kill()
@@ -197,14 +206,19 @@ def python_loop(kills, seed, folder):
         last = started
         while sum(done.values()) < kills:
             time.sleep(dice.uniform(0.02, 0.4))
-            ending.look()
-            assert not any([trainer.done for trainer in trainers])
+            # Waits until there is somebody for what was drawn, so that what is seldom possible is done as often as the rest.
             what = dice.choice(KINDS)
-            if kill(what, dice.choice(trainers), trainers, dice, ending):
-                done[what] += 1
-                last = time.monotonic()
-            assert time.monotonic() < last + 120, "nobody could be killed for two minutes: the trainers stand still"
+            while True:
+                ending.look()
+                assert not any([trainer.done for trainer in trainers])
+                if kill(what, dice.choice(trainers), trainers, dice, ending):
+                    break
+                assert time.monotonic() < last + 120, f"no {what} could be killed for two minutes: the trainers stand still"
+                time.sleep(0.01)
+            done[what] += 1
+            last = time.monotonic()
         seconds = time.monotonic() - started
+        check_shares(done)
         for trainer in trainers:
             trainer.stop_at(trainer.position() + STEPS_AHEAD)
         wait_for(trainers, 300)

@@ -9,14 +9,28 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kThread, kMemoryFile, kMap, kAllocate, kHugePages, kAffinity, kPriority, kFork, kUnlink, kKinds };
+enum {
+  kThread,
+  kMemoryFile,
+  kMap,
+  kAllocate,
+  kHugePages,
+  kAffinity,
+  kPriority,
+  kFork,
+  kUnlink,
+  kPidfd,
+  kKinds
+};
 
 struct Counters {
   _Atomic long passing;
@@ -172,4 +186,20 @@ int unlink(const char* path) {
   }
   if (remove_name == NULL) remove_name = dlsym(RTLD_NEXT, "unlink");
   return remove_name(path);
+}
+
+/* As a sandbox's filter (seccomp) refuses what it does not know. */
+long syscall(long number, ...) {
+  static long (*call)(long, ...);
+  va_list given;
+  va_start(given, number);
+  long arguments[6];
+  for (int i = 0; i < 6; ++i) arguments[i] = va_arg(given, long);
+  va_end(given);
+  if (number == SYS_pidfd_open && Fails(kPidfd)) {
+    errno = ENOSYS;
+    return -1;
+  }
+  if (call == NULL) call = dlsym(RTLD_NEXT, "syscall");
+  return call(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 }

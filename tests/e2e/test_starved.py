@@ -4,6 +4,7 @@ failing_calls.c, preloaded, makes the n-th call of a kind fail.
 """
 
 import mmap
+import operator
 import os
 import pathlib
 import signal
@@ -17,7 +18,7 @@ from test_return import expected, rows
 
 penstock = pytest.importorskip("penstock")
 
-KINDS = ["thread", "memory_file", "map", "allocate", "huge_pages", "affinity", "priority", "fork", "unlink"]
+KINDS = ["thread", "memory_file", "map", "allocate", "huge_pages", "affinity", "priority", "fork", "unlink", "pidfd"]
 MANY = 1 << 40
 
 
@@ -244,3 +245,53 @@ def test_fault_30_a_pipeline_that_would_come_back_is_not_deleted(tmp_path, count
     failing.disarm("unlink")
     assert command("delete", "counter").code == 0
     assert not command("list").out.count("counter")
+
+
+# --- Python functions: fault 64 ------------------------------------------------------------------
+
+
+def negated(daemon, name, function=operator.neg):
+    dataset = penstock.Dataset.range(40).map(function, python=True, output=penstock.TensorSpec((), "int64"), workers=1).batch(5)
+    return dataset.loader(socket=daemon.socket, name=name)
+
+
+NEGATED = [[-(5 * i + j) for j in range(5)] for i in range(8)]
+
+
+def test_fault_64_no_memory_files_for_a_python_worker(start, failing):
+    daemon = start("--log-level", "error")
+    told = []
+    # One after the other of all that are made: the ring's, the worker's desk, where its stack goes.
+    for passing in range(60):
+        failing.arm("memory_file", passing)
+        try:
+            found = [batch.tolist() for batch in negated(daemon, f"starved-{passing}")]
+        except penstock.Error as error:
+            told.append(str(error))
+        else:
+            assert found == NEGATED
+        if failing.disarm("memory_file") == 0:
+            break
+    assert any("no memory file for a Python worker process" in text for text in told), told
+    assert [batch.tolist() for batch in negated(daemon, "fed")] == NEGATED
+
+
+class ExitsAt:
+    """Negates a number; ends its process at one of them, the first time."""
+
+    def __init__(self, folder, at):
+        self.file, self.at = str(folder / "exited"), at
+
+    def __call__(self, x):
+        if x == self.at and not os.path.exists(self.file):
+            open(self.file, "w").close()
+            os._exit(3)
+        return -x
+
+
+def test_fault_64_a_kernel_that_tells_no_ends_of_processes(start, failing, tmp_path):
+    daemon = start("--log-level", "error")
+    failing.arm("pidfd", 0, MANY)
+    assert [batch.tolist() for batch in negated(daemon, "unwatched", ExitsAt(tmp_path, 17))] == NEGATED
+    assert failing.disarm("pidfd") >= 2
+    assert (tmp_path / "exited").exists()

@@ -6,6 +6,7 @@ docs/dataloader_table.md says which of torch's own tests each of these stands fo
 import ast
 import collections
 import functools
+import inspect
 import itertools
 import json
 import multiprocessing
@@ -38,7 +39,7 @@ def check_same(ours, theirs):
     elif isinstance(theirs, dict):
         assert list(ours) == list(theirs)
         check_same(list(ours.values()), list(theirs.values()))
-    elif isinstance(theirs, (list, tuple)):
+    elif isinstance(theirs, (list, tuple, collections.UserList)):
         assert len(ours) == len(theirs)
         for mine, other in zip(ours, theirs):
             check_same(mine, other)
@@ -441,6 +442,140 @@ def test_arguments_are_checked_as_torchs():
     for name in ("batch_size", "sampler", "batch_sampler", "drop_last", "dataset"):
         with pytest.raises(ValueError, match="should not be set"):
             setattr(loader, name, 3)
+
+
+@pytest.mark.parametrize("prefetch_factor", [1, 50])
+def test_prefetch_factor_changes_no_batch(prefetch_factor):
+    order = ORDERS["shuffled by a generator"]
+    theirs = list(torch.utils.data.DataLoader(numbers(), **order()))
+    loader = DataLoader(numbers(), **order(), num_workers=2, prefetch_factor=prefetch_factor)
+    assert loader.prefetch_factor == prefetch_factor
+    check_same(list(loader), theirs)
+
+
+def test_more_workers_than_processors_are_warned_of():
+    with pytest.warns(UserWarning, match="This DataLoader will create 1000 worker processes in total"):
+        DataLoader(numbers(), num_workers=1000)
+
+
+def test_drop_last_of_ranks():
+    """All ranks have as many, of equal sizes; without drop_last some rows come twice."""
+    for drop_last in (True, False):
+        parts = []
+        for rank in range(3):
+            ours = DataLoader(numbers(), batch_size=4, num_workers=1, rank=rank, world_size=3, drop_last=drop_last)
+            sampler = DistributedSampler(range(100), 3, rank, shuffle=False, drop_last=drop_last)
+            check_same(list(ours), list(torch.utils.data.DataLoader(numbers(), batch_size=4, sampler=sampler, drop_last=drop_last)))
+            parts.append(sum(len(labels) for _, labels in ours))
+        assert parts == ([32] * 3 if drop_last else [34] * 3)
+
+
+def test_a_dataset_that_grows():
+    class Growing(Dataset):
+        def __init__(self):
+            self.length = 100
+
+        def __len__(self):
+            return self.length
+
+        def __getitem__(self, index):
+            return index
+
+    dataset = Growing()
+    loader, shuffled = (DataLoader(dataset, num_workers=1, batch_size=10, shuffle=shuffle) for shuffle in (False, True))
+    dataset.length = 220
+    assert len(loader) == len(shuffled) == 22
+    assert torch.cat(list(loader)).tolist() == list(range(220)) == sorted(torch.cat(list(shuffled)).tolist())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_pin_memory_is_given_each_tensor_once(workers, monkeypatch):
+    """As far as is to be seen without a GPU: what torch's own pinning is called for."""
+    pinned = []
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda *given: torch.device("cuda"))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor, *device: pinned.append(tensor) or tensor)
+
+    class Own:
+        """A batch that pins itself."""
+
+        def __init__(self, samples):
+            self.samples = samples
+            self.is_pinned = False
+
+        def pin_memory(self):
+            self.is_pinned = True
+            return self
+
+    batches = list(DataLoader(numbers(), batch_size=50, num_workers=workers, pin_memory=True))
+    assert [id(tensor) for tensor in pinned] == [id(tensor) for batch in batches for tensor in batch]
+    pinned.clear()
+    (batch, _) = DataLoader(Structures(), batch_size=4, num_workers=workers, pin_memory=True, shuffle=True)
+    assert len(pinned) == 2 * 9 and all(isinstance(text, bytes) for text in batch["bytes"])
+    own = list(DataLoader(numbers(), batch_size=50, num_workers=workers, pin_memory=True, collate_fn=Own))
+    assert [batch.is_pinned for batch in own] == [True, True]
+    with pytest.warns(UserWarning, match="pin_memory_device is deprecated"):
+        assert len(list(DataLoader(numbers(), num_workers=workers, pin_memory=True, pin_memory_device="cuda"))) == 100
+    pinned.clear()
+    list(DataLoader(numbers(), num_workers=workers, pin_memory_device="cuda"))
+    assert not pinned, "a device alone has nothing pinned"
+
+
+class OfKinds(Dataset):
+    """Elements of one kind each, of some that default_collate has a word on."""
+
+    KINDS = {
+        **{f"np.{name}": functools.partial(lambda name, index: getattr(np, name)(index), name)
+           for name in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool_")},
+        "memmap": lambda index: np.memmap(os.environ["PENSTOCK_MEMMAP"], np.int16, "r", shape=(4,)) + 0,
+        "mapping": lambda index: collections.OrderedDict(a=index, b=[index]),
+        "defaultdict": lambda index: collections.defaultdict(int, {"a": index}),
+        "namedtuple": lambda index: Pair(index, str(index)),
+        "sequence": lambda index: collections.UserList([index, float(index)]),
+        "array of objects": lambda index: np.array([index, "x"], object),
+        "array of strings": lambda index: np.array(["text", "x"]),
+        "array of bytes": lambda index: np.array([b"text", b"x"]),
+        "sequences of two sizes": lambda index: [index] * (1 + index % 2),
+        "None": lambda index: None,
+    }  # fmt: skip
+
+    def __len__(self):
+        return 4 * len(self.KINDS)
+
+    def __getitem__(self, index):
+        return list(self.KINDS.values())[index // 4](index % 4)
+
+
+def test_default_collate_of_kinds(tmp_path, monkeypatch):
+    np.arange(4, dtype=np.int16).tofile(tmp_path / "memmap")
+    monkeypatch.setenv("PENSTOCK_MEMMAP", str(tmp_path / "memmap"))
+    # A batch for each kind.
+    ours = iter(DataLoader(OfKinds(), batch_size=4, num_workers=1))
+    refused = []
+    for kind, make in OfKinds.KINDS.items():
+        try:
+            theirs = torch.utils.data.default_collate([make(index) for index in range(4)])
+        except (TypeError, RuntimeError) as error:
+            refused.append(kind)
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                next(ours)
+        else:
+            check_same(next(ours), theirs)
+    assert refused == ["array of objects", "array of strings", "array of bytes", "sequences of two sizes", "None"]
+    assert next(ours, None) is None
+
+
+def test_data_pipes_are_sharded_as_torchs():
+    from torch.utils.data.datapipes.iter import IterableWrapper
+
+    def pipe():
+        return IterableWrapper(range(20)).map(functools.partial(max, 3)).sharding_filter()
+
+    theirs = list(torch.utils.data.DataLoader(pipe(), batch_size=4, num_workers=2, multiprocessing_context="fork"))
+    check_same(list(DataLoader(pipe(), batch_size=4, num_workers=2)), theirs)
+    # Each element comes once; what is no pickle's goes by cloudpickle.
+    doubled = IterableWrapper(range(20)).map(lambda x: 2 * x).sharding_filter()
+    assert sorted(torch.cat(list(DataLoader(doubled, num_workers=2))).tolist()) == list(range(0, 40, 2))
 
 
 def test_what_has_no_effect_is_said():
@@ -1122,6 +1257,37 @@ def test_without_cloudpickle_a_dataset_of_a_local_class_is_refused_by_name(no_cl
 
 
 # --- the table ----------------------------------------------------------------------------------
+
+
+# What a test of torch's with such a name is about: one of the tests that its row names says that word.
+ABOUT = {
+    "_pin": "pin_memory", "prefetch": "prefetch_factor", "drop_last": "drop_last", "worker_init": "worker_init_fn", "timeout": "timeout", "memmap": "memmap",
+    "numpy_scalars": r"np\.\{name\}", "mapping_keep": "OrderedDict", "sequence": "UserList|sequences of", "bad_numpy": "array of strings", "namedtuple": "Pair",
+    "persistent": "persistent_workers", "affinity": "sched_setaffinity", "generator": "generator", "growing": "length", "datapipe": "datapipes",
+    "thread_creation": "warns", "contexts": "multiprocessing_context", "worker_info": "get_worker_info", "iterable": "IterableDataset", "segfault": "SIGSEGV|multiprocessing_context",
+    "sampler": "sampler", "batch_none": "batch_size=None",
+}  # fmt: skip
+
+
+def source_of(test):
+    """A test's text, with the tables and the classes of this module that it names."""
+    text = inspect.getsource(globals()[test])
+    for name in set(re.findall(r"\b(ORDERS|[A-Z]\w+)\b", text)):
+        found = globals().get(name)
+        if isinstance(found, type) and found.__module__ == __name__:
+            text += inspect.getsource(found)
+        elif name == "ORDERS":
+            text += pathlib.Path(__file__).read_text().partition("\nORDERS = {")[2].partition("\n}\n")[0]
+    return text
+
+
+def test_the_table_names_tests_that_are_about_the_same():
+    table = pathlib.Path(__file__).parents[2] / "docs" / "dataloader_table.md"
+    wrong = []
+    for name, note in re.findall(r"^\| `(\w+)` \| (?:passes|differs) \| (.*) \|$", table.read_text(), re.MULTILINE):
+        text = "".join(map(source_of, re.findall(r"`(test_\w+)`", note)))
+        wrong += [f"{name}: none of its tests says {words}" for part, words in ABOUT.items() if part in name and not re.search(words, text)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_table_names_tests_that_are_here():

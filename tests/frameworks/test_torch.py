@@ -299,3 +299,28 @@ def test_options_are_for_pipelines():
         penstock.torch.loader("numbers", share="job")
     with pytest.raises(TypeError, match="rank"):
         penstock.torch.loader(numbers(), rank=0, world_size=2)
+
+
+class MakesTensors:
+    """What a function may return of torch: on the CPU, also what has a gradient, is conjugated, or is no contiguous memory."""
+
+    def __call__(self, x):
+        base = torch.arange(6, dtype=torch.float32).reshape(2, 3) + int(x)
+        return {
+            "plain": base, "turned": base.T, "grad": (base * 2).requires_grad_(), "spread": base[0].expand(4, 3), "number": torch.tensor(int(x)),
+            "conjugated": torch.complex(base[0], base[1]).conj().imag,
+        }  # fmt: skip
+
+
+def test_a_function_may_return_tensors_on_the_cpu():
+    outputs = {
+        "plain": penstock.TensorSpec((2, 3), np.float32), "turned": penstock.TensorSpec((3, 2), np.float32), "grad": penstock.TensorSpec((2, 3), np.float32),
+        "spread": penstock.TensorSpec((4, 3), np.float32), "number": penstock.TensorSpec((), np.int64), "conjugated": penstock.TensorSpec((3,), np.float32),
+    }  # fmt: skip
+    for output in (outputs, None):
+        dataset = penstock.Dataset.range(5).map(MakesTensors(), python=True, output=output, workers=1)
+        assert dataset.element_spec == outputs
+        for x, element in enumerate(dataset.as_numpy_iterator()):
+            expected = {name: tensor.detach().resolve_conj().resolve_neg().numpy() for name, tensor in MakesTensors()(x).items()}
+            assert element.keys() == expected.keys()
+            assert all(np.array_equal(element[name], expected[name]) for name in expected)

@@ -119,5 +119,24 @@ TEST_CASE("A key tells what workers are told and how they are limited") {
   CHECK(PoolKey(function, other) != key);
 }
 
+TEST_CASE("A key tells whose function it is: users share no workers, whatever else is the same") {
+  FunctionFile function;
+  function.user = 1000;
+  function.path = "/proc/1/fd/5";
+  function.code = "abc";
+  const PoolOptions options = {.name = "f", .configuration = "{}"};
+  const std::string key = PoolKey(function, options);
+  CHECK(PoolKey(function, options) == key);
+  FunctionFile other = function;
+  other.user = 1001;
+  CHECK(PoolKey(other, options) != key);
+  other = function;
+  other.path = "/proc/2/fd/5";
+  CHECK(PoolKey(other, options) != key);
+  other = function;
+  other.code = "abd";
+  CHECK(PoolKey(other, options) != key);
+}
+
 }  // namespace
 }  // namespace penstock::python

@@ -2,9 +2,14 @@
 #include "server/python/pool.h"
 
 #include <cstdint>
+#include <fstream>
+#include <future>
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "base/tick_clock.h"
 #include "tests/python/shell_worker.h"
 #include "tests/support/catch.h"
@@ -68,6 +73,99 @@ TEST_CASE("Where nobody names a number, one worker does what one can do") {
   CHECK(workers.workers == 1);
   CHECK(workers.started == 1);
   pool->Close();
+}
+
+// --- loading -------------------------------------------------------------------------------------
+
+// What only the first one does not do.
+std::string ButTheFirst(const char* what) {
+  return absl::StrCat("mkdir first 2>/dev/null || ", what);
+}
+
+TEST_CASE("fault 64: a function that crashes while it is loaded is given up after three workers") {
+  const ScratchFolder folder;
+  const auto pool = NewPool(ShellFunction(folder, ":", "kill -SEGV $$"), {.workers = 2});
+  const absl::Status status = Use(*pool);
+  INFO(status.ToString());
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(status.message().find("a worker of the Python function shell ended its process (SIGSEGV) "
+                              "while it loaded the function, as 3 have done one after the other") !=
+        std::string::npos);
+  CHECK(pool->Workers().started == 3);
+  CHECK(pool->Workers().deaths == 3);
+  pool->Close();
+}
+
+TEST_CASE(
+    "fault 64: a function that hangs while it is loaded is given up, where rows have a limit") {
+  const ScratchFolder folder;
+  const auto pool = NewPool(ShellFunction(folder, ":", "kill -STOP $$"),
+                            {.timeout_ms = 30, .load_timeout_ms = 100});
+  const absl::Status status = Use(*pool);
+  INFO(status.ToString());
+  CHECK(absl::IsFailedPrecondition(status));
+  CHECK(status.message().find("took longer than 100 ms while it loaded the function") !=
+        std::string::npos);
+  CHECK(pool->Workers().started == 3);
+  pool->Close();
+}
+
+TEST_CASE(
+    "fault 64: a function that takes long to be loaded is waited for, and said to be loaded") {
+  const ScratchFolder folder;
+  // Far longer than a row may take.
+  const auto pool =
+      NewPool(ShellFunction(folder, ":", "sleep 0.3; while [ ! -e gate ]; do sleep 0.01; done"),
+              {.timeout_ms = 30});
+  std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
+  const uint64_t until = MonotonicNanos() + 60'000'000'000;
+  while (pool->LoadingNs() < 400'000'000 && MonotonicNanos() < until) std::this_thread::yield();
+  CHECK(pool->LoadingNs() >= 400'000'000);
+  CHECK(pool->Workers().oldest_row_ns == 0);
+  std::ofstream(folder / "gate").put(' ');
+  CHECK(used.get().ok());
+  CHECK(pool->Workers().deaths == 0);
+  CHECK(pool->Workers().started == 1);
+  CHECK(pool->LoadingNs() == 0);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: rows do not wait for a worker that hangs while it loads the function") {
+  const ScratchFolder folder;
+  const auto pool =
+      NewPool(ShellFunction(folder, "sleep 0.02", ButTheFirst("kill -STOP $$")), {.workers = 2});
+  CHECK(Use(*pool, 40).ok());
+  CHECK(pool->Workers().started == 2);
+  CHECK(pool->Workers().deaths == 0);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: who has loaded the function does the work of those that cannot") {
+  const ScratchFolder folder;
+  const auto pool =
+      NewPool(ShellFunction(folder, "sleep 0.05", ButTheFirst("kill -9 $$")), {.workers = 2});
+  CHECK(Use(*pool, 80).ok());
+  const AwayWorkers workers = pool->Workers();
+  CHECK(workers.rows == 80);
+  // No more than three are tried for a while.
+  CHECK(workers.started >= 2);
+  CHECK(workers.started <= 4);
+  pool->Close();
+}
+
+TEST_CASE("Behind max_rows_per_worker rows a worker is replaced, before it makes many more") {
+  const ScratchFolder folder;
+  const auto pool = NewPool(ShellFunction(folder, ":"), {.max_rows_per_worker = 3});
+  for (int i = 0; i < 12; ++i) REQUIRE(Use(*pool, 1).ok());
+  const AwayWorkers workers = pool->Workers();
+  CHECK(workers.rows == 12);
+  CHECK(workers.started == 4);
+  CHECK(workers.deaths == 0);
+  pool->Close();
+  const auto without = NewPool(ShellFunction(folder));
+  for (int i = 0; i < 12; ++i) REQUIRE(Use(*without, 1).ok());
+  CHECK(without->Workers().started == 1);
+  without->Close();
 }
 
 }  // namespace

@@ -22,16 +22,18 @@ namespace penstock::python::test {
 
 inline constexpr std::chrono::seconds kHangs{60};
 
-// Messages have 32 bytes (messages.h); the socket is descriptor 6. `before`: what it does in front of each answer.
+// Messages have 32 bytes (messages.h); the socket is descriptor 6. `before`: what it does in front of each answer; `loading`: before it
+// is ready.
 inline FunctionFile ShellFunction(const penstock::test::ScratchFolder& folder,
-                                  const std::string& before = ":") {
+                                  const std::string& before = ":",
+                                  const std::string& loading = ":") {
   std::string zeros;
   for (int i = 0; i < 31; ++i) zeros += "\\0";
   FunctionFile function;
   function.file = std::make_shared<const ring::Descriptor>(memfd_create("function", MFD_CLOEXEC));
   function.program = "/bin/sh";
   function.flags = {"-c",
-                    absl::StrCat("printf '\\020", zeros,
+                    absl::StrCat(loading, "; printf '\\020", zeros,
                                  "' >&6;"
                                  "while dd bs=32 count=1 <&6 2>/dev/null >m$$ && [ -s m$$ ]; do ",
                                  before,
