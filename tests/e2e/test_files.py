@@ -5,7 +5,9 @@ import os
 import re
 import resource
 import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 import tfrecord_files
@@ -105,6 +107,50 @@ def test_thousands_of_shards_and_few_descriptors(tmp_path, limit):
         assert len(result.out.splitlines()) == 3, result
     finally:
         daemon.stop()
+
+
+def test_a_list_of_files_keeps_its_order(tmp_path):
+    """Of every reader, as in tf.data; a glob expands in the byte order of the paths."""
+    penstock = pytest.importorskip("penstock")
+    readers = {
+        "tfrecord": (lambda names: penstock.TFRecordDataset(names), lambda path, text: tfrecord_files.write(path, [text])),
+        "text": (lambda names: penstock.TextLineDataset(names), lambda path, text: path.write_bytes(text + b"\n")),
+        "fixed": (lambda names: penstock.FixedLengthRecordDataset(names, 3), lambda path, text: path.write_bytes(text)),
+    }
+    for kind, (read, write) in readers.items():
+        names = [tmp_path / f"{letter}.{kind}" for letter in "cab"]
+        for name in names:
+            write(name, name.name[0].encode() * 3)
+        # As they are, and where a pass is longer than one file at a time.
+        for dataset in (read([str(name) for name in names]), read([str(name) for name in names]).repeat(2).take(3)):
+            assert [bytes(np.asarray(x).item()) for x in dataset] == [b"ccc", b"aaa", b"bbb"], kind
+        assert [bytes(np.asarray(x).item()) for x in read(str(tmp_path / f"*.{kind}"))] == [b"aaa", b"bbb", b"ccc"], kind
+
+
+MANY = """
+import sys
+import penstock
+dataset = penstock.TFRecordDataset(sys.argv[1] + "/*").shuffle(500, seed=1).batch(1000)
+print([len(batch) for batch in dataset])
+"""
+
+
+def run_within(limit, folder):
+    """A Python with so many descriptors, and a daemon of its own, which has as many."""
+    return subprocess.run([sys.executable, "-c", MANY, folder], capture_output=True, text=True, timeout=120,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+
+
+def test_fault_60_python_reads_many_shards_with_few_descriptors(tmp_path):
+    (tmp_path / "shards").mkdir()
+    for i in range(3000):
+        tfrecord_files.write(tmp_path / "shards" / f"{i:04d}", [b"x"])
+    done = run_within(128, tmp_path / "shards")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[1000, 1000, 1000]\n"
+    done = run_within(20, tmp_path / "shards")
+    assert done.returncode != 0
+    assert "descriptors" in done.stderr, done.stderr
 
 
 def test_whole_files_count_as_read(daemon, tmp_path):
