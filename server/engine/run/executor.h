@@ -101,9 +101,9 @@ class Executor {
   // The position behind the step in front of the limit. REQUIRES: at_limit was called.
   virtual Position AtLimit() const = 0;
 
-  // Returns at once: those that are too many end behind the row, or the call to a disk, that they are in the middle of.
-  // InvalidArgument beyond max_workers(); ResourceExhausted, with as many as before, when the system has no threads
-  // for more.
+  // Returns when those that are too many have ended what they were doing. InvalidArgument beyond
+  // max_workers(); ResourceExhausted, with as many as before, when the system has no threads for more; FailedPrecondition, likewise, when
+  // one of those that are too many hangs in a read or a write.
   virtual absl::Status SetWorkers(int workers) = 0;
   virtual int max_workers() const = 0;
 
