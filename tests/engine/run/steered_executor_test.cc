@@ -425,8 +425,8 @@ TEST_CASE("workers that are too many are not waited for in the middle of a row")
   Executor& executor = *run.executor;
   REQUIRE(executor.SetWorkers(2).ok());
   REQUIRE(executor.Start().ok());
-  for (int i = 0; i < 600 && !AllCompute(executor); ++i) {
-  }
+  for (int i = 0; i < 600 && !AllCompute(executor); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   REQUIRE(AllCompute(executor));
   auto fewer = std::async(std::launch::async, [&executor] {
     absl::Status status = executor.SetWorkers(1);
