@@ -8,11 +8,12 @@
 #include "client/ctl/match_files.h"
 #include "io/remote/remote_environment.h"
 #include "io/remote/remote_file_system.h"
+#include "ring/memory_limit.h"
 
 namespace penstock::ctl {
 
 absl::StatusOr<RemoteOptions> NamedFiles::Options() {
-  return RemoteOptionsOf(ProcessEnvironment(), /*has_owner=*/true);
+  return RemoteOptionsOf(ProcessEnvironment(), /*has_owner=*/true, ring::ReadMemoryAtHand().bytes);
 }
 
 absl::Status NamedFiles::AddFar(const std::string& pattern) {

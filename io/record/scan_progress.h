@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "base/stop_flag.h"
 #include "io/record/record_index.h"
 
 namespace penstock {
@@ -13,9 +14,10 @@ namespace penstock {
 class ScanProgress {
  public:
   explicit ScanProgress(const IndexOptions& options) : options_(options) {}
-  // Call it every megabyte or so. An error where nobody wants the index any more.
+  // Call it every megabyte or so. An error where nobody wants the index any more, or what this thread does (base/stop_flag.h).
   absl::Status At(uint64_t bytes) {
-    if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed))
+    if (IsStopped() ||
+        (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed)))
       return absl::CancelledError("the index is not wanted any more");
     if (!options_.progress || bytes < next_) return absl::OkStatus();
     options_.progress(bytes);

@@ -1,7 +1,5 @@
 #include "io/remote/remote_environment.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "absl/strings/match.h"
@@ -30,13 +28,12 @@ absl::StatusOr<std::vector<std::string>> Prefixes(const Environment& environment
 
 }  // namespace
 
-uint64_t DefaultRemoteMemory() {
-  const auto pages = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PHYS_PAGES), 0));
-  const auto page_bytes = static_cast<uint64_t>(std::max<long>(sysconf(_SC_PAGESIZE), 0));
-  return std::clamp(pages * page_bytes / 8, kLeastBytes, RemoteOptions().memory_bytes);
+uint64_t DefaultRemoteMemory(uint64_t memory_bytes) {
+  return std::clamp(memory_bytes / 8, kLeastBytes, RemoteOptions().memory_bytes);
 }
 
-absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bool has_owner) {
+absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bool has_owner,
+                                              uint64_t memory_bytes) {
   RemoteOptions options;
   const std::string allow = environment("PENSTOCK_REMOTE_ALLOW");
   options.is_off = allow == "none" || (allow.empty() && !has_owner);
@@ -51,7 +48,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
   options.unguarded = *std::move(local);
   options.is_ambient = true;
   options.reach = has_owner ? Reach::kLoopback : Reach::kPublic;
-  options.memory_bytes = DefaultRemoteMemory();
+  options.memory_bytes = DefaultRemoteMemory(memory_bytes);
   if (const std::string bytes = environment("PENSTOCK_REMOTE_MEMORY"); !bytes.empty()) {
     if (!absl::SimpleAtoi(bytes, &options.memory_bytes) || options.memory_bytes < kLeastBytes ||
         options.memory_bytes > kMostBytes) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/kernels/power.h"
 #include "server/kernels/weighted_sum.h"
 
@@ -55,6 +56,8 @@ class Blur {
   float* Line(int64_t y) { return lines_[static_cast<size_t>((y + half_) % size_)]; }
 
   void BlurAcross(int64_t y) {
+    // A line of a wide image takes milliseconds.
+    look_.Did(static_cast<uint64_t>(values_ * size_));
     const uint8_t* const row = image_.row(Mirrored(y, image_.height));
     float* const middle = padded_ + half_ * image_.channels;
     if (dtype_ == DType::kFloat32) {
@@ -91,6 +94,7 @@ class Blur {
   std::vector<float*> lines_;
   std::vector<const float*> terms_;
   int64_t row_ = 0;
+  StopLook look_;
 };
 
 }  // namespace

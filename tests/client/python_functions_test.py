@@ -358,6 +358,44 @@ def test_an_array_of_a_function_is_in_memory_once():
         assert any(kib is not None for kib in found) and not any(found)
 
 
+def rows_of(dataset):
+    return [tuple(np.asarray(row).tolist()) for row in dataset]
+
+
+def drawn_once(x):
+    return np.array([penstock.rng().random(), random.random(), np.random.random()])
+
+
+ONCE = penstock.TensorSpec((3,), np.float64)
+
+
+def twice(x):
+    return penstock.Dataset.from_tensors(x).repeat(2)
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_copies_draw_for_themselves_behind_the_point_of_duplication(workers):
+    rows = rows_of(range_of(40).flat_map(twice).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers))
+    assert len(rows) == len(set(rows)) == 80
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_copies_of_what_was_drawn_before_are_equal(workers):
+    rows = rows_of(range_of(40).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers).flat_map(twice))
+    assert len(rows) == 80 and len(set(rows)) == 40
+    assert rows[::2] == rows[1::2]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_filter_that_draws_decides_for_each_copy(workers):
+    kept = [int(x) for x in range_of(200).flat_map(twice).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers)]
+    counts = [kept.count(x) for x in range(200)]
+    # 50 each of none and both, and 100 of one, on the average.
+    assert set(counts) == {0, 1, 2} and 60 < counts.count(1) < 140
+    before = [int(x) for x in range_of(200).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers).flat_map(twice)]
+    assert {before.count(x) for x in range(200)} == {0, 2}
+
+
 class Slow:
     def __call__(self, x):
         time.sleep(0.002)

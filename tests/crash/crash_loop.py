@@ -10,7 +10,8 @@ At each moment somebody is killed with SIGKILL: the daemon, a trainer, both, the
 trainers at once. A trainer is started again and goes on behind its checkpoint; a worker may be taken over by a second process while it is frozen. A pause stops a trainer
 or the daemon (SIGSTOP) for some seconds, or, right behind the death of a trainer, all of them for
 longer than a lost one is waited for, as a frozen container or a machine that is moved does. Meanwhile the pipelines are steered: a
-constant that is added to every row becomes another one, or steps are left out, often in the very moment of a kill. In the end:
+constant that is added to every row becomes another one, at once, at a step or with the next epoch; steps are left out; the stream goes on at its beginning or
+behind a cursor; a change that waits is withdrawn: often in the very moment of a kill. In the end:
 
   changes           every one that was answered is in the history, at the step that the answer said
   broadcast, sizes of their own, rank
@@ -27,6 +28,7 @@ PENSTOCK_BIN is the folder of the programs; the Python package must be on PYTHON
 """
 
 import argparse
+import codecs
 import contextlib
 import json
 import os
@@ -39,6 +41,7 @@ import subprocess
 import sys
 import time
 import zlib
+from typing import NamedTuple, Optional
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
@@ -161,29 +164,64 @@ class Trainer:
         return steps[-1] + 1 if steps else 0
 
 
-class Steering:
-    """The changes of a pipeline: what was asked for, what was answered, and what its history says."""
+class Change(NamedTuple):
+    """One of a history, or one that was answered. What does not apply is None."""
 
-    def __init__(self, run, pipeline, most):
-        self.run, self.pipeline, self.most = run, pipeline, most
+    step: Optional[int]  # None: it waits for the beginning of an epoch
+    constant: Optional[int] = None
+    skipped: int = 0
+    seek: Optional[bytes] = None  # the cursor; empty: the beginning
+    is_withdrawn: bool = False
+
+    @property
+    def holds(self):
+        return self.step is not None and not self.is_withdrawn
+
+
+class Steering:
+    """The changes of a pipeline: what was asked for, what was answered, and what its history says. `cursors`: where it may seek, by files."""
+
+    def __init__(self, run, pipeline, most, cursors):
+        self.run, self.pipeline, self.most, self.cursors = run, pipeline, most, cursors
         self.asked = 0
-        self.answered = []  # (step, constant, skipped)
+        self.answered = []
+        self.withdrawn = 0
+        self.counts = {}  # of those that were answered, by their kinds
         self.under_way = None
+
+    def words(self, dice):
+        """What is asked for: its kind, the words of the command, and the change without its step."""
+        last = next((change.step for change in reversed(self.answered) if change.step is not None), None)
+        kind = dice.choices(["constant", "skip", "seek", "at-step", "next-epoch", "withdraw"], [40, 18, 12, 12, 8, 10])[0]
+        if kind == "skip":
+            skipped = dice.randint(1, 5)
+            return kind, ["update", self.pipeline, "--skip", str(skipped)], Change(None, skipped=skipped)
+        if kind == "seek":
+            file = dice.choice([None, *self.cursors])
+            where = ["--beginning"] if file is None else ["--cursor", file]
+            return kind, ["seek", self.pipeline, *where], Change(None, seek=b"" if file is None else self.cursors[file])
+        if kind == "withdraw":
+            return kind, ["update", self.pipeline, "--withdraw"], None
+        constant = 1000 * self.asked
+        more = []
+        if kind == "next-epoch":
+            more = ["--next-epoch"]
+        elif kind == "at-step" and last is not None:
+            more = ["--at-step", str(last + dice.randint(10, 150))]
+        return kind, ["update", self.pipeline, "--set", f"map.K={constant}", *more], Change(None, constant=constant)
 
     def begin(self, dice):
         if self.under_way is not None or self.asked >= self.most:
             return
         self.asked += 1
-        constant, skipped = (None, dice.randint(1, 5)) if dice.random() < 0.3 else (1000 * self.asked, 0)
-        words = ["--set", f"map.K={constant}"] if constant else ["--skip", str(skipped)]
-        process = self.run.command("update", self.pipeline, *words)
-        self.under_way = process, constant, skipped
+        kind, words, change = self.words(dice)
+        self.under_way = self.run.command(*words), kind, change
 
     def end(self):
         """Waits for the answer, if there is one."""
         if self.under_way is None:
             return
-        process, constant, skipped = self.under_way
+        process, kind, change = self.under_way
         self.under_way = None
         try:
             out, _ = process.communicate(timeout=60)
@@ -191,12 +229,17 @@ class Steering:
             process.kill()
             process.communicate()
             return
+        if process.returncode != 0:
+            return
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if change is None:
+            self.withdrawn += 1
+            return
         found = re.search(r"from step (\d+) on", out)
-        if process.returncode == 0 and found:
-            self.answered.append((int(found[1]), constant, skipped))
+        self.answered.append(change._replace(step=int(found[1]) if found else None))
 
     def history(self):
-        """(step, constant, skipped) of each change, as the daemon has written them down."""
+        """The changes, as the daemon has written them down."""
         deadline = time.monotonic() + 60
         while True:
             process = self.run.command("history", self.pipeline)
@@ -206,31 +249,48 @@ class Steering:
             # The daemon is just coming back.
             assert time.monotonic() < deadline, error
             time.sleep(0.1)
-        changes = []
-        for text in re.split(r"^change \{", out, flags=re.MULTILINE)[1:]:
-            step = re.search(r"^  step: (\d+)", text, re.MULTILINE)
-            skipped = re.search(r"^  skip_steps: (\d+)", text, re.MULTILINE)
-            constant = re.search(r'name: "K"\s+value: ([\d.e+]+)', text)
-            if skipped or "  stage {" in text:
-                changes.append((int(step[1]) if step else 0, (int(float(constant[1])) if constant else 0) if not skipped else None,
-                                int(skipped[1]) if skipped else 0))
+        changes = [parsed_change(text) for text in re.split(r"^change \{", out, flags=re.MULTILINE)[1:]]
         left = list(changes)
         for one in self.answered:
-            assert one in left, f"{self.pipeline}: the change {one} was answered and is not in the history, {changes}"
-            left.remove(one)
+            found = [change for change in left if (change.constant, change.skipped, change.seek) == (one.constant, one.skipped, one.seek)
+                     and one.step in (None, change.step)]
+            assert found, f"{self.pipeline}: the change {one} was answered and is not in the history, {changes}"
+            left.remove(found[0])
+        withdrawn = sum(change.is_withdrawn for change in changes)
+        assert withdrawn >= self.withdrawn, f"{self.pipeline}: {self.withdrawn} were withdrawn, and of the history {withdrawn}: {changes}"
         return changes
 
 
-def steered(clean, changes, steps):
-    """The bytes of each step, of a clean run's batches without the changes."""
-    batches, constant, skipped = [], 0, 0
-    waiting = sorted(changes, key=lambda change: change[0])
+def parsed_change(text):
+    step = re.search(r"^  step: (\d+)", text, re.MULTILINE)
+    epoch = re.search(r"^  epoch: (\d+)", text, re.MULTILINE)
+    skipped = re.search(r"^  skip_steps: (\d+)", text, re.MULTILINE)
+    seek = re.search(r'^  seek_cursor: "(.*)"$', text, re.MULTILINE)
+    constant = re.search(r'name: "K"\s+value: ([\d.e+]+)', text)
+    # Until its epoch begins, a change has no step, or the one behind which that is to begin.
+    waits = epoch is not None and (step is None or epoch[1] == "0")
+    number = None if waits else int(step[1]) if step else 0
+    is_withdrawn = "  withdrawn_unix_ms:" in text
+    if skipped:
+        return Change(number, skipped=int(skipped[1]), is_withdrawn=is_withdrawn)
+    if seek:
+        return Change(number, seek=codecs.escape_decode(seek[1].encode())[0], is_withdrawn=is_withdrawn)
+    return Change(number, constant=int(float(constant[1])) if constant else 0, is_withdrawn=is_withdrawn)
+
+
+def steered(clean, changes, steps, cursors):
+    """The bytes of each step, of a clean run's batches without the changes. `cursors`: the steps behind which they go on, by their bytes."""
+    batches, constant, position = [], 0, 0
+    waiting = sorted((change for change in changes if change.holds), key=lambda change: change.step)
     for step in range(steps):
-        while waiting and waiting[0][0] <= step:
-            _, now, more = waiting.pop(0)
-            constant = constant if now is None else now
-            skipped += more
-        batches.append((clean[step + skipped] + constant).tobytes())
+        while waiting and waiting[0].step <= step:
+            change = waiting.pop(0)
+            constant = constant if change.constant is None else change.constant
+            position += change.skipped
+            if change.seek is not None:
+                position = cursors[change.seek]
+        batches.append((clean[position] + constant).tobytes())
+        position += 1
     return batches
 
 
@@ -505,11 +565,14 @@ def crash_loop(kills, pauses, seed, folder):
     everybody = []
     try:
         # All begin behind the same first step, whenever they come.
+        cursors = {}  # by pipelines: the files, with their bytes
         for pipeline, names in {"records": STREAMS, **{name: [one for one in OTHERS if OTHERS[one] == name] for name in ("cached", "twin")}}.items():
             with penstock.attach(pipeline, socket=run.socket, timeout=120) as loader:
                 next(loader)
                 for name in names:
                     (run.folder / f"{name}.cursor").write_bytes(loader.cursor)
+                (run.folder / f"{pipeline}.first").write_bytes(loader.cursor)
+                cursors[pipeline] = {f"{pipeline}.first": loader.cursor}
         trainers = [Trainer(run, f"broadcast-{i}", group="trainers") for i in range(2)]
         trainers += [Trainer(run, f"rank-{i}", group="ranks", mode="rank", rank=i, world_size=2) for i in range(2)]
         own = [Trainer(run, name, group=name, batch_size=OWN[name]) for name in ("halves", "fives")]
@@ -518,7 +581,7 @@ def crash_loop(kills, pauses, seed, folder):
         workers = [Trainer(run, f"worker-{i}", group="workers", mode="split", consumer=f"worker-{i}") for i in range(3)]
         sizes = [Trainer(run, f"sized-{size}", pipeline="numbers", group="sized", mode="split", batch_size=size) for size in SIZED]
         everybody = [*trainers, *own, *others, *workers, *sizes]
-        steering = {name: Steering(run, name, min(MOST_CHANGES, kills)) for name in ("records", "cached", "twin")}
+        steering = {name: Steering(run, name, min(MOST_CHANGES, kills), cursors[name]) for name in ("records", "cached", "twin")}
         done = {what: 0 for what in dict.fromkeys(KINDS)}
         paused = {"a trainer": 0, "the daemon": 0, "all": 0}
         while sum(done.values()) < kills:
@@ -546,7 +609,7 @@ def crash_loop(kills, pauses, seed, folder):
         # Who comes back with a cursor has a stream of its own until it meets the others, and may be far ahead of them by then. The last
         # changes begin behind all that may have been taken: those that are not too far are gone through.
         steps = max(trainer.position() * OWN.get(trainer.name, BATCH) // BATCH for trainer in [*trainers, *own, *others]) + 500
-        steps = max([steps, *(step + 100 for changes in histories.values() for step, _, _ in changes if step < steps + 5000)])
+        steps = max([steps, *(one.step + 100 for changes in histories.values() for one in changes if one.holds and one.step < steps + 5000)])
         for size in set(OWN.values()):
             (run.folder / f"stop-{size}.new").write_text(str(last_of(size, steps) + 1))
             (run.folder / f"stop-{size}.new").rename(run.folder / f"stop-{size}")
@@ -561,14 +624,17 @@ def crash_loop(kills, pauses, seed, folder):
         rows_left = rest_of_rows(run, sizes)
         wait_for(sizes, 60)
         rows_left += rest_of_rows(run, sizes)
+        # An epoch that a change waited for may have begun meanwhile.
+        histories = {name: one.history() for name, one in steering.items()}
     finally:
         for trainer in everybody:
             trainer.process.kill()
             trainer.process.wait()
         run.stop()
-    skipped = {name: sum(more for step, _, more in changes if step < steps + 20) for name, changes in histories.items()}
+    skipped = {name: sum(one.skipped for one in changes if one.holds and one.step < steps + 20) for name, changes in histories.items()}
     plain = clean_run(folder / "clean", {name: steps + 20 + count for name, count in skipped.items()})
-    longer = {name: steered(plain[name], changes, steps + 20) for name, changes in histories.items()}
+    longer = {name: steered(plain[name], changes, steps + 20, {b"": 0, **{cursor: 1 for cursor in cursors[name].values()}})
+              for name, changes in histories.items()}
     clean = longer["records"][:steps]
     for i in range(2):
         check_stream(trainers[i], list(enumerate(clean)))
@@ -580,10 +646,15 @@ def crash_loop(kills, pauses, seed, folder):
         check_stream(trainer, list(enumerate(longer[OTHERS[trainer.name]][:steps])))
     divided, marked = check_split(workers, rest, clean)
     rows, repeated = check_rows(sizes, rows_left)
-    changes = [step for history in histories.values() for step, _, _ in history]
+    changes = [one for history in histories.values() for one in history]
+    kinds = {}
+    for one in steering.values():
+        for kind, count in one.counts.items():
+            kinds[kind] = kinds.get(kind, 0) + count
     text = (f"{sum(done.values())} kills in {seconds:.0f} s ({', '.join(f'{n} {what}' for what, n in done.items())}), "
             f"{sum(paused.values())} pauses ({', '.join(f'{n} of {who}' for who, n in paused.items())}), "
-            f"{len(changes)} changes, {sum(step < steps for step in changes)} of them gone through: "
+            f"{len(changes)} changes, {sum(one.holds and one.step < steps for one in changes)} of them gone through "
+            f"({', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))} answered): "
             f"{steps} steps for each of {len(STREAMS) + len(OTHERS)} trainers, {divided} divided among 3 workers, "
             f"{marked} redelivered; {rows} rows divided by sizes of their own, {repeated} of them given once more; seed {seed}")
     print(text)

@@ -46,6 +46,13 @@ def test_the_readme_is_short():
     assert [line for line in lines if len(line) > 122 and not line.startswith("|")] == []
 
 
+def test_what_the_readme_shuffles_has_a_seed():
+    """`where`, `when` and `run --resume` need it. DataLoader's own `shuffle=` is drawn by torch."""
+    shuffles = [call for _, text in pages.fences("README.md") for call in re.findall(r"\bshuffle *[({][^)}]*[)}]", text)]
+    assert shuffles
+    assert [call for call in shuffles if "seed" not in call] == []
+
+
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
 def test_no_other_command_is_in_a_page(page):
     """A block without a language that looks like commands is one of those above."""

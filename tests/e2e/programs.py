@@ -75,12 +75,12 @@ class Penstock:
 
 
 class Daemon:
-    """A penstockd that accepts connections; what it keeps for its successor lies beside its socket."""
+    """A penstockd that accepts connections; what it keeps for its successor lies beside its socket, or in the folder `state`."""
 
-    def __init__(self, socket, *options, limits=None, keeps_state=True):
+    def __init__(self, socket, *options, limits=None, keeps_state=True, state=None):
         ready, ready_end = os.pipe()
         words = [str(program("penstockd")), "--socket", str(socket), "--ready-fd", str(ready_end),
-                 "--state-dir", f"{socket}.state" if keeps_state else "none", *options]
+                 "--state-dir", str(state or f"{socket}.state") if keeps_state else "none", *options]
         self.socket = str(socket)
         self.process = subprocess.Popen(words, pass_fds=[ready_end], stderr=subprocess.PIPE, text=True,
                                         preexec_fn=limits)

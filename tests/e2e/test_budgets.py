@@ -170,6 +170,68 @@ def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
     eventually(lambda: is_quiet(daemon.pid))
 
 
+def busy_workers(pid):
+    """How many workers compute for a moment without a pause."""
+
+    def ticks():
+        found = {}
+        for thread in worker_threads(pid):
+            fields = process_fields(f"{pid}/task/{thread}")
+            found[thread] = int(fields[11]) + int(fields[12])
+        return found
+
+    before = ticks()
+    time.sleep(0.3)
+    return sum(now > before.get(thread, now) for thread, now in ticks().items())
+
+
+def test_fewer_workers_are_had_in_the_middle_of_a_row(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    sines = 'let: "x = sin(x)" ' * 1000
+    text = ('name: "long" workers: 2 stage { counter {} } stage { map { let: "x = float64(arange(16777216)) + value" '
+            f'{sines} out: "m = sum(x)" }} }} stage {{ batch {{ batch_size: 1 }} }}')
+    assert command("create", spec(tmp_path, text, "long")).code == 0
+    eventually(lambda: busy_workers(daemon.pid) == 2)
+    assert command("update", "long", "--workers", "1").code == 0
+    assert "workers: 1" in command("get", "long").out
+    assert command("stats", "long").code == 0
+    penstock.attach("long", daemon.socket, timeout=30).close()
+    assert command("update", "long", "--workers", "2").code == 0
+    assert command("delete", "long").code == 0
+    eventually(lambda: is_quiet(daemon.pid))
+
+
+def index_spec(folder, lets, out, more=""):
+    (folder / "a.jsonl").write_text('{"n": [1, 2, 3]}\n')
+    return spec(folder, f"""name: "packed" {more}
+        stage {{ json_lines {{ files: "a.jsonl" }} }}
+        stage {{ decode_json {{ feature {{ name: "n" dtype: "int64" shape: -1 }} }} }}
+        stage {{ map {{ {lets} out: "{out}" }} }}
+        stage {{ pack {{ sequence_length: 4 tokens: "n" }} }}
+        stage {{ batch {{ batch_size: 1 }} }}""", "packed")
+
+
+def test_an_index_of_tokens_is_made_within_the_budget(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    lets = 'let: "s0 = as_string(sum(n) * 0)" ' + "".join(f'let: "s{i + 1} = s{i} + s{i}" ' for i in range(27))
+    packed = index_spec(tmp_path, lets, "n = n + string_length(s27)", "max_work_bytes: 67108864")
+    result = command("index", "--tokens", packed)
+    assert result.code == 1, result
+    assert re.search(r"stage map: .*pipeline packed takes more memory than the limit: .* > 64\.0 MiB "
+                     r"\(max_work_bytes of its spec\)", result.err), result
+    assert daemon.process.poll() is None
+
+
+def test_an_index_of_tokens_is_not_made_for_a_caller_who_has_gone(tmp_path, daemon):
+    command = Penstock(tmp_path, daemon.socket)
+    lets = 'let: "x = float64(arange(16777216)) + sum(n)" ' + 'let: "x = sin(x)" ' * 1000
+    caller = command.start("index", "--tokens", index_spec(tmp_path, lets, "n = n + int64(sum(x))"))
+    eventually(lambda: not is_quiet(daemon.pid))
+    caller.kill()
+    caller.communicate()
+    eventually(lambda: is_quiet(daemon.pid))
+
+
 @pytest.mark.parametrize("stage, count, why", [
     ("stage{shuffle{buffer_size:2 seed:1}}", 7000, "too many stages: limit 1024"),
     ("stage{enumerate{}}", 2000, "too many stages: limit 1024"),

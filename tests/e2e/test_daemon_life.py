@@ -68,6 +68,20 @@ def test_fault_47_a_second_daemon_is_refused_and_the_first_lives_on(daemon, remo
     assert remote("list").code == 0
 
 
+def test_fault_47_a_daemon_whose_state_another_one_has_never_says_ready(tmp_path):
+    first = Daemon(tmp_path / "run" / "first.sock", state=tmp_path / "state")
+    second = Daemon(tmp_path / "run" / "second.sock", state=tmp_path / "state")
+    try:
+        assert first.is_ready
+        assert not second.is_ready
+        assert second.process.wait(60) == 1
+        assert str(tmp_path / "state") in second.process.stderr.read()
+        assert Penstock(tmp_path, first.socket)("list").code == 0
+    finally:
+        second.stop()
+        assert first.stop() == 0
+
+
 def test_fault_50_a_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     first = Daemon(tmp_path / "penstock.sock")
     first.kill()

@@ -5,7 +5,9 @@ import os
 import re
 import resource
 import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 import tfrecord_files
@@ -107,6 +109,50 @@ def test_thousands_of_shards_and_few_descriptors(tmp_path, limit):
         daemon.stop()
 
 
+def test_a_list_of_files_keeps_its_order(tmp_path):
+    """Of every reader, as in tf.data; a glob expands in the byte order of the paths."""
+    penstock = pytest.importorskip("penstock")
+    readers = {
+        "tfrecord": (lambda names: penstock.TFRecordDataset(names), lambda path, text: tfrecord_files.write(path, [text])),
+        "text": (lambda names: penstock.TextLineDataset(names), lambda path, text: path.write_bytes(text + b"\n")),
+        "fixed": (lambda names: penstock.FixedLengthRecordDataset(names, 3), lambda path, text: path.write_bytes(text)),
+    }
+    for kind, (read, write) in readers.items():
+        names = [tmp_path / f"{letter}.{kind}" for letter in "cab"]
+        for name in names:
+            write(name, name.name[0].encode() * 3)
+        # As they are, and where a pass is longer than one file at a time.
+        for dataset in (read([str(name) for name in names]), read([str(name) for name in names]).repeat(2).take(3)):
+            assert [bytes(np.asarray(x).item()) for x in dataset] == [b"ccc", b"aaa", b"bbb"], kind
+        assert [bytes(np.asarray(x).item()) for x in read(str(tmp_path / f"*.{kind}"))] == [b"aaa", b"bbb", b"ccc"], kind
+
+
+MANY = """
+import sys
+import penstock
+dataset = penstock.TFRecordDataset(sys.argv[1] + "/*").shuffle(500, seed=1).batch(1000)
+print([len(batch) for batch in dataset])
+"""
+
+
+def run_within(limit, folder):
+    """A Python with so many descriptors, and a daemon of its own, which has as many."""
+    return subprocess.run([sys.executable, "-c", MANY, folder], capture_output=True, text=True, timeout=120,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+
+
+def test_fault_60_python_reads_many_shards_with_few_descriptors(tmp_path):
+    (tmp_path / "shards").mkdir()
+    for i in range(3000):
+        tfrecord_files.write(tmp_path / "shards" / f"{i:04d}", [b"x"])
+    done = run_within(128, tmp_path / "shards")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[1000, 1000, 1000]\n"
+    done = run_within(20, tmp_path / "shards")
+    assert done.returncode != 0
+    assert "descriptors" in done.stderr, done.stderr
+
+
 def test_whole_files_count_as_read(daemon, tmp_path):
     (tmp_path / "whole").mkdir()
     for i in range(8):
@@ -119,7 +165,8 @@ def test_whole_files_count_as_read(daemon, tmp_path):
     eventually(lambda: re.search(r'"bytes_read": ?"?[1-9]\d{5}', command("top", "whole", "--json", "--count", "1").out))
 
 
-@pytest.mark.parametrize("words", [("where", "--step", "0", "--row", "0"), ("when", "--file", "lines", "--offset", "0"), ("run", "--step", "0")])
+@pytest.mark.parametrize("words", [("where", "--step", "0", "--row", "0"), ("when", "--file", "lines", "--offset", "0"), ("run", "--step", "0"),
+                                   ("run", "--resume", "cursor")])
 def test_what_is_asked_of_a_step_needs_seeds(penstock_command, tmp_path, words):
     (tmp_path / "a").write_text("one\ntwo\n")
     shuffled = 'stage { name: "mix" shuffle { buffer_size: 2 SEED } }'
@@ -133,6 +180,10 @@ def test_what_is_asked_of_a_step_needs_seeds(penstock_command, tmp_path, words):
             f'stage {{ name: "draw" map {{ out: "u = random_uniform([2]{draw})" }} }} stage {{ batch {{ batch_size: 2 }} }}')
         return penstock_command(words[0], spec, *words[1:])
 
+    if "--resume" in words:
+        asked, words = words, ("run", "--steps", "1", "--cursor-out", "cursor")
+        assert ask("seed: 1", ", seed=1").code == 0
+        words = asked
     refused = ask("", ", seed=1")
     assert refused.code == 1 and "stage mix: seed: expected a number, found none" in refused.err, refused
     refused = ask("seed: 1", "")
@@ -151,3 +202,27 @@ def test_control_characters_do_not_reach_the_terminal(tmp_path):
         assert "a\\x1b[2Jb" in drawn.stderr and "\x1b[2J" not in drawn.stderr
         piped = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
         assert name in piped.stderr
+
+
+def test_control_characters_of_what_a_command_prints_do_not_reach_the_terminal(daemon, tmp_path):
+    """Of names of files in answers, on stdout: `where`, `verify`, and `list` of a pipeline that has failed."""
+    name = "a\x1b[2Jb"
+    tfrecord_files.write(tmp_path / name, [b"one", b"two"])
+    command = Penstock(tmp_path, daemon.socket)
+    spec = tmp_path / "spec.textproto"
+    spec.write_text('name: "odd" stage { tfrecord { files: "a*b" } } stage { parse_example { feature { key: "n" int64 {} } } } '
+                    'stage { batch { batch_size: 1 } }')
+    assert command("create", spec).code == 0
+    eventually(lambda: "failed" in command("list").out)
+    shown = set()
+    for words in (["where", spec, "--step", "0", "--row", "0"], ["verify", name], ["list"], ["get", "odd"], ["explain", "odd"]):
+        words = command.command(*words)
+        options = {"cwd": tmp_path, "env": command.environment}
+        drawn = on_a_terminal(["sh", "-c", 'exec "$@" >&2', "sh", *words], **options)
+        piped = subprocess.run(words, capture_output=True, text=True, **options)
+        assert "\x1b[2J" not in drawn.stderr, words
+        if name in piped.stdout:
+            shown.add(words[3])
+        if name in piped.stdout or words[3] == "verify":
+            assert "a\\x1b[2Jb" in drawn.stderr, words
+    assert shown >= {"where", "explain"}, shown

@@ -1,8 +1,10 @@
 // `pack` by an index of tokens: the same sequences as without one, from any cursor of either, for any number of workers and hosts; and what is said where
 // an index cannot be, is missing, or does not hold.
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,6 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
+#include "base/stop_flag.h"
 #include "google/protobuf/text_format.h"
 #include "io/record/token_counts.h"
 #include "server/engine/plan/count_index.h"
@@ -421,6 +425,54 @@ TEST_CASE("pack by counts: whoever does not want the index ends the counting") {
   CHECK_FALSE(GoesByCounts(*MustPlan(spec)));
   CHECK(absl::IsInvalidArgument(
       IndexTokens(*MustPlan(spec), 257, [](const TokenIndexProgress&) { return true; })));
+}
+
+// A pack over records each of which needs a megabyte.
+std::string SpecOfLargeRows(ContractFiles& files) {
+  std::string lets = "let: 's0 = as_string(sum(ints) * 0)' ";
+  for (int i = 0; i < 19; ++i) absl::StrAppend(&lets, "let: 's", i + 1, " = s", i, " + s", i, "' ");
+  return files.Spec(absl::StrCat("$LISTS | map { ", lets,
+                                 "out: 'ints = ints + string_length(s19)' } | pack { "
+                                 "sequence_length: 4 tokens: 'ints' } | batch { batch_size: 2 }"));
+}
+
+TEST_CASE("pack by counts: what computes documents is charged to whoever has them counted") {
+  ContractFiles files;
+  MemoryAccount::Options options;
+  options.name = "pipeline p";
+  options.bytes_max = uint64_t{16} << 20;
+  options.limit = "the limit";
+  const std::shared_ptr<MemoryAccount> account = MemoryAccount::Create(options);
+  const std::shared_ptr<const Plan> plan = MustPlan(SpecOfLargeRows(files));
+  const MemoryAccount::Scope charged(account.get());
+  const absl::Status status = IndexTokens(*plan, 2, [](const TokenIndexProgress&) { return true; });
+  CHECK(absl::IsResourceExhausted(status));
+  CHECK(absl::StrContains(status.message(), "pipeline p takes more memory than the limit"));
+  CHECK(absl::StrContains(status.message(), "stage map: "));
+  CHECK(account->taken() == 0);
+}
+
+TEST_CASE(
+    "pack by counts: a flag of the thread that asks ends the counting in the middle of a row") {
+  ContractFiles files;
+  // A row takes minutes.
+  std::string sines;
+  for (int i = 0; i < 1000; ++i) sines += "let: 'x = sin(x)' ";
+  const std::shared_ptr<const Plan> plan = MustPlan(files.Spec(absl::StrCat(
+      "$LISTS | map { let: 'x = float64(arange(4194304)) + sum(ints)' ", sines,
+      "out: 'ints = ints + int64(sum(x))' } | pack { sequence_length: 4 tokens: 'ints' } | batch { "
+      "batch_size: 2 }")));
+  std::atomic<bool> stop{false};
+  std::atomic<bool> gives_up{false};
+  auto counting = std::async(std::launch::async, [&] {
+    const StopFlag::Scope stops(&stop);
+    return IndexTokens(*plan, 2, [&](const TokenIndexProgress&) { return !gives_up; });
+  });
+  CHECK(counting.wait_for(std::chrono::milliseconds(300)) != std::future_status::ready);
+  stop = true;
+  CHECK(counting.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  gives_up = true;
+  CHECK(absl::IsCancelled(counting.get()));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/release.h"
 #include "base/side_by_side.h"
+#include "base/stop_flag.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "server/engine/plan/op_meaning.h"
@@ -89,6 +90,7 @@ absl::Status AddEnds(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   for (const FileRange& source : plan.sources()) names.Add(source.count);
   for (const FileEntry& entry : plan.manifest()) {
     if (entry.path.empty()) continue;
+    CheckStop();
     // A folder of another name, or on another host, holds the same data, and so may another descriptor.
     const bool is_descriptor = IsDescriptorPath(entry.path);
     names.Add(is_descriptor ? std::string_view("")

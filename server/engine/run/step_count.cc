@@ -38,6 +38,14 @@ const OrderNode* FindPass(const PlanImpl& plan) {
   return nullptr;
 }
 
+// The first stage of which nobody knows how many elements it gives, though that is known of all in front of it.
+const OrderNode& FindUnknown(const OrderNode& node, FrontContext& context) {
+  for (const auto& input : node.inputs) {
+    if (!MakeOrder(*input, context)->Count()) return FindUnknown(*input, context);
+  }
+  return node;
+}
+
 void DescribePass(const PlanImpl& plan, FrontContext& context, StepCount* count) {
   const OrderNode* const batch = FindPass(plan);
   if (batch == nullptr) return;
@@ -79,9 +87,16 @@ StepCount CountSteps(const Plan& plan) {
         "of ",
         missing.substr(missing.rfind('/') + 1));
   } else {
+    const OrderNode& unknown = FindUnknown(built.order(), front.context());
+    const std::string& stage = built.stage_names()[unknown.stage];
     result.why_not =
-        "only reading tells: its files are compressed, or the data decides how many elements there "
-        "are";
+        unknown.inputs.empty()
+            ? absl::StrCat(
+                  "only reading tells: its files are compressed, or their data decide how "
+                  "many elements stage ",
+                  stage, " gives")
+            : absl::StrCat("only reading tells: the data decides how many elements stage ", stage,
+                           " gives");
   }
   return result;
 }

@@ -46,6 +46,7 @@ struct FileCounting {
   const uint32_t file;
   const RecordIndex& index;
   std::vector<uint32_t> counts;  // each thread writes those of its blocks
+  MemoryAccount* const memory = MemoryAccount::OfThisThread();  // may be null
 
   std::atomic<uint64_t> next{0};  // record that no thread has taken
   std::atomic<uint64_t> records{0};
@@ -170,6 +171,7 @@ class BlockCounter {
 
 void Work(FileCounting& counting) {
   {
+    const MemoryAccount::Scope charged(counting.memory);
     const StopFlag::Scope stop(&counting.stop);
     BlockCounter blocks(counting);
     const uint64_t size = counting.index.size();
@@ -267,7 +269,7 @@ class Indexer {
       progress->left_out = counting.left_out.load(std::memory_order_relaxed);
       progress->tokens = counting.tokens.load(std::memory_order_relaxed);
       progress->bytes_done = counting.bytes.load(std::memory_order_relaxed);
-      is_wanted = tell_(*progress);
+      is_wanted = !IsStopped() && tell_(*progress);
       if (!is_wanted) counting.stop.store(true, std::memory_order_relaxed);
       lock.lock();
     }

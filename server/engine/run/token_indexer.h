@@ -2,7 +2,8 @@
 // files, once, in the order in which they lie, and keeps the number of tokens of each.
 //
 // Threads:  one call at a time for a plan; it has `workers` threads of its own while it runs. Several calls for one file all do the work,
-//           and one of them writes the index.
+//           and one of them writes the index. They compute for the calling thread: charged to its account (base/memory_account.h), and
+//           until its flag says stop (base/stop_flag.h).
 // Limits:   kMaxIndexWorkers threads; 4 bytes a record of one file, and what a block of 64 documents takes for each worker.
 // Cost:     that of reading and computing all documents.
 #pragma once

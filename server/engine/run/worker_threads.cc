@@ -38,7 +38,7 @@ absl::Status WorkerThreads::Start() {
   absl::Status status = Add();
   if (!status.ok()) {
     stop_.store(true);
-    Remove(0);
+    Remove();
   }
   return status;
 }
@@ -46,14 +46,14 @@ absl::Status WorkerThreads::Start() {
 void WorkerThreads::Stop() {
   stop_.store(true);
   std::lock_guard<std::mutex> lock(mutex_);
-  Remove(0);
+  Remove();
 }
 
 bool WorkerThreads::TryStop() {
   stop_.store(true);
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!WaitForEnd(0, kComputingNs)) return false;
-  Remove(0);
+  if (!WaitForEnd()) return false;
+  Remove();
   return true;
 }
 
@@ -69,25 +69,34 @@ absl::Status WorkerThreads::SetNumber(int workers) {
                      " for a pipeline that runs (four for each processor), found ", workers));
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  const int before = number_.exchange(workers, std::memory_order_seq_cst);
+  const int before = number_.load(std::memory_order_seq_cst);
+  Announce(workers);
   if (!started_ || stop_.load()) return absl::OkStatus();
-  if (static_cast<int>(threads_.size()) > workers) {
-    if (!WaitForEnd(workers, UINT64_MAX)) {
-      number_.store(before, std::memory_order_seq_cst);
-      // In the place of those that have ended meanwhile.
-      absl::Status status = Add();
-      if (!status.ok()) return status;
-      return absl::FailedPreconditionError(
-          "a worker that would be too many hangs in a read or a write");
-    }
-    Remove(workers);
-  }
   absl::Status status = Add();
-  if (!status.ok()) {
-    number_.store(before, std::memory_order_seq_cst);
-    Remove(before);
-  }
+  if (!status.ok()) Announce(before);
+  // Those that are too many and sleep end now, the others when they look.
+  WakeAll();
+  Reap();
   return status;
+}
+
+void WorkerThreads::Announce(int number) {
+  std::lock_guard<std::mutex> lock(running_mutex_);
+  number_.store(number, std::memory_order_seq_cst);
+}
+
+void WorkerThreads::Run(int worker) {
+  while (true) {
+    work_(worker);
+    // It may have been the one that waited for a slot.
+    event_.NotifyAll();
+    // Its number may have been raised since it looked: whoever does that sees a worker that runs, and starts no other one in its place.
+    std::lock_guard<std::mutex> lock(running_mutex_);
+    if (!IsOver(worker)) continue;
+    running_[worker] = false;
+    running_changed_.notify_all();
+    return;
+  }
 }
 
 absl::Status WorkerThreads::Add() {
@@ -97,10 +106,7 @@ absl::Status WorkerThreads::Add() {
     if (!is_new && threads_[i].joinable()) threads_[i].join();
     SetRunning(i, true);
     absl::StatusOr<std::thread> thread =
-        NewThread(absl::StrCat("worker ", i + 1, " of ", number_.load()), [this, i] {
-          work_(i);
-          SetRunning(i, false);
-        });
+        NewThread(absl::StrCat("worker ", i + 1, " of ", number_.load()), [this, i] { Run(i); });
     if (!thread.ok()) {
       SetRunning(i, false);
       return thread.status();
@@ -129,7 +135,7 @@ bool WorkerThreads::Hangs(int worker) const {
   return gauges_.scale().ToNanos(call->ticks) >= HungAfterNs(call->kind, hung_read_ns_);
 }
 
-bool WorkerThreads::WaitForEnd(int first, uint64_t computing_ns) {
+bool WorkerThreads::WaitForEnd() {
   constexpr auto kLook = std::chrono::milliseconds(20);
   const uint64_t begin_ns = MonotonicNanos();
   WakeAll();
@@ -137,25 +143,30 @@ bool WorkerThreads::WaitForEnd(int first, uint64_t computing_ns) {
   while (true) {
     bool all_hang = true;
     bool any = false;
-    for (int i = first; i < std::ssize(running_); ++i) {
+    for (int i = 0; i < std::ssize(running_); ++i) {
       if (!running_[i]) continue;
       any = true;
       all_hang = all_hang && Hangs(i);
     }
     if (!any) return true;
-    if (all_hang || MonotonicNanos() - begin_ns >= computing_ns) return false;
+    if (all_hang || MonotonicNanos() - begin_ns >= kComputingNs) return false;
     running_changed_.wait_for(lock, kLook);
   }
 }
 
-void WorkerThreads::Remove(size_t left) {
+void WorkerThreads::Remove() {
   WakeAll();
-  for (size_t i = left; i < threads_.size(); ++i) {
-    if (threads_[i].joinable()) threads_[i].join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
   }
-  threads_.resize(std::min(left, threads_.size()));
-  // One that has gone may have been the one that waited for a slot.
-  event_.NotifyAll();
+  threads_.clear();
+}
+
+void WorkerThreads::Reap() {
+  while (!threads_.empty() && !IsRunning(static_cast<int>(threads_.size()) - 1)) {
+    if (threads_.back().joinable()) threads_.back().join();
+    threads_.pop_back();
+  }
 }
 
 void WorkerThreads::WakeAll() {

@@ -1,6 +1,7 @@
 // The threads of an executor's workers: started, waited for, more or fewer of them, and left behind when they hang in a call to a disk.
 //
-// Threads:  IsOver() by workers; everything else from any thread, one after another.
+// Threads:  IsOver() by workers; everything else from any thread, one after another. Nobody waits for a worker that is too many: it ends
+//           behind the row, or the call, that it is in the middle of, and goes on if it is one of them again by then.
 // Owns:     the threads; whoever has told them to end must see Stop() through before this goes.
 // Cost:     IsOver() is two readings of atomics.
 #pragma once
@@ -45,16 +46,22 @@ class WorkerThreads {
   }
 
  private:
+  // What a thread does.
+  void Run(int worker);
   bool IsRunning(int worker) const;
+  // Sets the number for the workers. REQUIRES: mutex_
+  void Announce(int number);
   // Whether the worker is in a call to a disk that has taken too long to wait for.
   bool Hangs(int worker) const;
   void SetRunning(int worker, bool running);
-  // Wakes the workers from that number on, whom their number or stop_ has told to end, and waits for them: false once those that are
-  // left hang, or so much time has passed. REQUIRES: mutex_
-  bool WaitForEnd(int first, uint64_t computing_ns);
+  // Wakes the workers, whom stop_ has told to end, and waits for them: false once those that are left hang, or kComputingNs have passed.
+  // REQUIRES: mutex_
+  bool WaitForEnd();
   absl::Status Add();  // REQUIRES: mutex_
-  // Waits for the last ones, whom their number or stop_ has told to end. REQUIRES: mutex_
-  void Remove(size_t left);
+  // Waits for all, whom stop_ has told to end. REQUIRES: mutex_
+  void Remove();
+  // Gives back the last threads that have ended. REQUIRES: mutex_
+  void Reap();
   void WakeAll();
 
   // Constant after construction.
@@ -67,7 +74,7 @@ class WorkerThreads {
   Event& event_;
   BatchSink& sink_;
   const WorkerGauges& gauges_;
-  std::atomic<int> number_;  // written under mutex_
+  std::atomic<int> number_;  // written under mutex_ and running_mutex_
 
   std::mutex mutex_;
   bool started_ = false;              // under mutex_
@@ -75,7 +82,8 @@ class WorkerThreads {
 
   mutable std::mutex running_mutex_;
   std::condition_variable running_changed_;
-  std::vector<bool> running_;  // under running_mutex_: one a thread that was started
+  // Under running_mutex_: one a thread that was started; false once it has decided to end.
+  std::vector<bool> running_;
 };
 
 }  // namespace penstock

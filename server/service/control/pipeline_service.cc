@@ -7,12 +7,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/utf8.h"
 #include "server/codec/wire.h"
 #include "server/engine/plan/open_seeds.h"
 #include "server/engine/run/order_walk.h"
+#include "server/service/control/while_called.h"
 #include "server/service/state/overrides.h"
 #include "server/service/state/world_message.h"
 #include "server/service/watch/error_details.h"
@@ -46,36 +46,19 @@ void FillPlace(const RecordPlace& record, v1::RecordPlace* out) {
 
 using PlanToWalk = std::shared_ptr<const Plan>;
 
-// How long a look-up may go through a stream, and the check of a spec or the making of a pipeline through its files.
-constexpr absl::Duration kLookUpTime = absl::Minutes(10);
-constexpr absl::Duration kPlanTime = absl::Hours(1);
-
-// Until the caller has gone, or so much time has passed. The context must outlive the call that looks.
-Unwanted WhileCalled(const grpc::ServerContext* context, absl::Duration limit,
-                     const std::string& what) {
-  return [context, limit, what, end = absl::Now() + limit]() -> absl::Status {
-    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
-    if (absl::Now() < end) return absl::OkStatus();
-    return absl::DeadlineExceededError(
-        absl::StrCat(what, " took longer than ", absl::FormatDuration(limit)));
-  };
-}
-
-// The look-ups that run at a time, each on a thread that computes: others call as before meanwhile.
-constexpr size_t kMaxLookUps = 8;
-
 // For the length of a look-up; ResourceExhausted where too many run.
 class LookUpPlace {
  public:
-  LookUpPlace(UserPlaces& places, const absl::StatusOr<Identity>& caller) : places_(places) {
+  LookUpPlace(UserPlaces& places, const absl::StatusOr<Identity>& caller, size_t limit)
+      : places_(places) {
     if (!caller.ok()) {
       status_ = caller.status();
       return;
     }
     user_ = UserKey(*caller);
-    if (places_.Take(user_, kMaxLookUps)) return;
+    if (places_.Take(user_, limit)) return;
     status_ = absl::ResourceExhaustedError(
-        absl::StrCat("too many look-ups at a time: at most ", kMaxLookUps,
+        absl::StrCat("too many look-ups at a time: at most ", limit,
                      " run, and the last of them is for users who have none; try again later"));
   }
   ~LookUpPlace() {
@@ -91,11 +74,6 @@ class LookUpPlace {
   uint64_t user_ = 0;
   absl::Status status_;
 };
-
-Unwanted WhileLookedUp(const grpc::ServerContext* context) {
-  return WhileCalled(context, kLookUpTime,
-                     "the look-up (begin nearer, at a later step or behind a cursor)");
-}
 
 }  // namespace
 
@@ -294,9 +272,11 @@ grpc::Status PipelineServiceImpl::LookUp(const grpc::ServerContext* context,
                                          const Walk& walk) {
   const auto spec = Resolve(context, source);
   if (!spec.ok()) return ToGrpc(spec.status());
-  const LookUpPlace place(look_ups_, Caller(context));
+  const LookUpPlace place(look_ups_, Caller(context), look_up_limits_.at_a_time);
   if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
-  const Unwanted unwanted = WhileLookedUp(context);
+  const Unwanted unwanted =
+      WhileCalled(context, look_up_limits_.time,
+                  "the look-up (begin nearer, at a later step or behind a cursor)");
   const auto checked = table_.Check(*spec, unwanted, {}, UserOf(context));
   if (!checked.ok()) return ToGrpc(checked.status());
   if (absl::Status seeds = CheckSeedsAreGiven(*spec, checked->plan->spec()); !seeds.ok())

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "penstock/v1/control.grpc.pb.h"
 #include "penstock/v1/server.pb.h"
 #include "server/service/pipeline/pipeline_table.h"
@@ -33,6 +34,13 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const grpc::ServerContext& context, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
+  // Of look-ups: how long one may go through a stream, and how many run at a time, each on a thread that computes: others call as before
+  // meanwhile.
+  struct LookUpLimits {
+    absl::Duration time = absl::Minutes(10);
+    size_t at_a_time = 8;
+  };
+
   // Nobody when the caller has hung up.
   using WhoIs = std::function<std::optional<Identity>(const grpc::ServerContext& context)>;
 
@@ -46,6 +54,9 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
         gate_(std::move(gate)),
         who_is_(std::move(who_is)),
         no_place_(std::move(no_place)) {}
+
+  // Before anybody calls.
+  void SetLookUpLimits(const LookUpLimits& limits) { look_up_limits_ = limits; }
 
   // --- pipeline_service_watching.cc ---
   grpc::Status WatchStats(grpc::ServerContext* context, const v1::WatchStatsRequest* request,
@@ -148,8 +159,9 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   const Gate gate_;
   const WhoIs who_is_;
   const std::function<void()> no_place_;
-  UserPlaces streams_;   // of those that go on telling
-  UserPlaces look_ups_;  // of those that go through a stream
+  LookUpLimits look_up_limits_;  // constant once somebody calls
+  UserPlaces streams_;           // of those that go on telling
+  UserPlaces look_ups_;          // of those that go through a stream
 };
 
 }  // namespace penstock

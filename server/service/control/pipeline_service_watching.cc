@@ -1,14 +1,18 @@
 // The calls that go on telling, and those that look without touching anything.
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/memory_account.h"
 #include "base/monotonic_clock.h"
 #include "base/nanoseconds.h"
 #include "base/utf8.h"
 #include "server/engine/run/token_indexer.h"
 #include "server/service/control/pipeline_service.h"
+#include "server/service/control/while_called.h"
 #include "server/service/watch/error_details.h"
 #include "server/service/watch/event_log.h"
 #include "server/service/watch/hidden_names.h"
@@ -23,6 +27,27 @@ constexpr int kDefaultSheetRows = 16;
 constexpr int kMaxIntervalMs = 3'600'000;
 // How often a call looks whether its caller is still there.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
+// How long an index of tokens may be made: hours for a large corpus, and whoever asks again goes on with the files that are left.
+constexpr absl::Duration kIndexTime = absl::Hours(24);
+
+// Where a thread of its own writes what a call tells, until the call is over.
+class OpenCall {
+ public:
+  explicit OpenCall(grpc::ServerWriter<v1::IndexTokensResponse>* writer) : writer_(writer) {}
+  // False where nobody hears it any more.
+  bool Write(const v1::IndexTokensResponse& response) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return writer_ != nullptr && writer_->Write(response);
+  }
+  void Close() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    writer_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  grpc::ServerWriter<v1::IndexTokensResponse>* writer_;  // under mutex_
+};
 
 // A place among the calls that go on; it is given back in whatever way a call is left.
 class StreamPlace {
@@ -149,26 +174,33 @@ grpc::Status PipelineServiceImpl::IndexTokens(grpc::ServerContext* context,
   if (!caller.ok()) return ToGrpc(caller.status(), spec->name());
   const StreamPlace place(streams_, *caller, max_streams_(), no_place_);
   if (!place.status().ok()) return ToGrpc(place.status(), spec->name());
-  const auto checked = table_.Check(*spec, [context]() -> absl::Status {
-    if (context->IsCancelled()) return absl::CancelledError("the caller has gone");
-    return absl::OkStatus();
-  });
+  const auto checked = table_.Check(*spec, WhileCalled(context, kPlanTime, "the check"));
   if (!checked.ok()) return ToGrpc(checked.status(), spec->name());
-  const absl::Status status = penstock::IndexTokens(
-      *checked->plan, request->workers(), [context, writer](const TokenIndexProgress& progress) {
-        v1::IndexTokensResponse response;
-        response.set_stage(ReadableUtf8(progress.stage));
-        response.set_path(ReadableUtf8(progress.path));
-        response.set_documents(progress.documents);
-        response.set_left_out(progress.left_out);
-        response.set_tokens(progress.tokens);
-        response.set_bytes_done(progress.bytes_done);
-        response.set_bytes(progress.bytes);
-        response.set_index_path(ReadableUtf8(progress.index_path));
-        response.set_was_there(progress.was_there);
-        return !context->IsCancelled() && writer->Write(response);
-      });
-  return ToGrpc(status, spec->name());
+  const auto call = std::make_shared<OpenCall>(writer);
+  const auto tell = [call](const TokenIndexProgress& progress) {
+    v1::IndexTokensResponse response;
+    response.set_stage(ReadableUtf8(progress.stage));
+    response.set_path(ReadableUtf8(progress.path));
+    response.set_documents(progress.documents);
+    response.set_left_out(progress.left_out);
+    response.set_tokens(progress.tokens);
+    response.set_bytes_done(progress.bytes_done);
+    response.set_bytes(progress.bytes);
+    response.set_index_path(ReadableUtf8(progress.index_path));
+    response.set_was_there(progress.was_there);
+    return call->Write(response);
+  };
+  const absl::StatusOr<bool> all =
+      table_.LookUp<bool>(*spec, WhileCalled(context, kIndexTime, "the index of tokens"),
+                          [plan = checked->plan, workers = request->workers(),
+                           tell](const WalkLimits& limits) -> absl::StatusOr<bool> {
+                            const MemoryAccount::Scope charged(limits.memory);
+                            absl::Status status = penstock::IndexTokens(*plan, workers, tell);
+                            if (!status.ok()) return status;
+                            return true;
+                          });
+  call->Close();
+  return ToGrpc(all.status(), spec->name());
 }
 
 grpc::Status PipelineServiceImpl::SamplePipeline(grpc::ServerContext* context,

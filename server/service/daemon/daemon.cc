@@ -97,7 +97,8 @@ absl::StatusOr<std::unique_ptr<FileSystem>> OpenFiles(const v1::DaemonConfig& co
 absl::StatusOr<std::unique_ptr<FileSystem>> OpenAddresses(FileSystem& local,
                                                           const v1::DaemonConfig& config,
                                                           bool has_owner) {
-  absl::StatusOr<RemoteOptions> remote = RemoteOptionsOf(config, ProcessEnvironment(), has_owner);
+  absl::StatusOr<RemoteOptions> remote =
+      RemoteOptionsOf(config, ProcessEnvironment(), has_owner, ring::ReadMemoryAtHand().bytes);
   if (!remote.ok()) return remote.status();
   if (remote->is_off) return std::unique_ptr<FileSystem>();
   auto files = std::make_unique<RemoteFileSystem>(local, *std::move(remote));

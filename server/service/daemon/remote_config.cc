@@ -143,8 +143,9 @@ absl::Status CheckRemote(const v1::RemoteFileOptions& remote) {
 }
 
 absl::StatusOr<RemoteOptions> RemoteOptionsOf(const v1::DaemonConfig& config,
-                                              const Environment& environment, bool has_owner) {
-  if (!config.has_remote()) return RemoteOptionsOf(environment, has_owner);
+                                              const Environment& environment, bool has_owner,
+                                              uint64_t memory_bytes) {
+  if (!config.has_remote()) return RemoteOptionsOf(environment, has_owner, memory_bytes);
   const v1::RemoteFileOptions& remote = config.remote();
   RemoteOptions options;
   options.allowed_by = "remote { allow }";
@@ -157,7 +158,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const v1::DaemonConfig& config,
     options.prefixes.push_back(PrefixOf(place));
   options.reach = has_owner ? Reach::kLoopback : Reach::kPublic;
   options.memory_bytes = remote.has_memory_bytes() ? static_cast<uint64_t>(remote.memory_bytes())
-                                                   : DefaultRemoteMemory();
+                                                   : DefaultRemoteMemory(memory_bytes);
   options.proxy = remote.proxy();
   options.authorities = FindAuthorities(remote.authorities().empty() ? environment("SSL_CERT_FILE")
                                                                      : remote.authorities());

@@ -404,6 +404,45 @@ TEST_CASE("workers become more and fewer while a stream is made, and change noth
   CHECK(executor.HasEnded());
 }
 
+// Whether all of an executor's workers have computed for a while without a pause.
+bool AllCompute(const Executor& executor) {
+  for (int looks = 0; looks < 20; ++looks) {
+    for (const WorkerPulse& pulse : executor.Pulses()) {
+      if (pulse.thread == 0 || pulse.idle) return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return true;
+}
+
+TEST_CASE("workers that are too many are not waited for in the middle of a row") {
+  // A row takes minutes.
+  std::string sines;
+  for (int i = 0; i < 1000; ++i) sines += "let: 'x = sin(x)' ";
+  Threaded run(
+      MadeOf(absl::StrCat("counter {} | map { let: 'x = float64(arange(4194304)) + value' ", sines,
+                          "out: 'n = int64(sum(x))' } | batch { batch_size: 1 }")));
+  Executor& executor = *run.executor;
+  REQUIRE(executor.SetWorkers(2).ok());
+  REQUIRE(executor.Start().ok());
+  for (int i = 0; i < 600 && !AllCompute(executor); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  REQUIRE(AllCompute(executor));
+  auto fewer = std::async(std::launch::async, [&executor] {
+    absl::Status status = executor.SetWorkers(1);
+    // It is one of the workers again, with the row that it is in the middle of, and then it is not.
+    status.Update(executor.SetWorkers(2));
+    status.Update(executor.SetWorkers(1));
+    return status;
+  });
+  const bool was_waited_for = fewer.wait_for(std::chrono::seconds(10)) != std::future_status::ready;
+  CHECK_FALSE(was_waited_for);
+  CHECK(executor.Snapshot().workers == 1);
+  executor.Stop();
+  CHECK(fewer.get().ok() != was_waited_for);
+  CHECK(executor.HasEnded());
+}
+
 TEST_CASE("the pass of a limit is not waited for: what another plan makes is not read") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 10);

@@ -256,6 +256,20 @@ TEST_CASE("Anything behind the last gzip member is an error, zeros too") {
   }
 }
 
+TEST_CASE("Anything behind the end of zlib data, or the last zstd frame, is an error, zeros too") {
+  for (const Kind& kind : kKinds) {
+    if (kind.compression != Compression::kZlib && kind.compression != Compression::kZstd) continue;
+    const std::string file = kind.compress("abc");
+    for (const std::string& more : {std::string("x"), std::string("\0", 1), std::string(1000, '\0'),
+                                    std::string("\0x", 2), std::string("\0", 1) + file}) {
+      INFO(CompressionName(kind.compression) << " and " << more.size() << " bytes");
+      const Outcome outcome = ReadAll(file + more, kind.compression, 16);
+      CHECK(outcome.plain == "abc");
+      CHECK(outcome.error.code() == absl::StatusCode::kDataLoss);
+    }
+  }
+}
+
 TEST_CASE("fault 9: a wrongly declared compression is named, with what the file looks like") {
   const uint64_t length = 3;
   const uint32_t crc = MaskCrc32c(Crc32cOfU64(length));

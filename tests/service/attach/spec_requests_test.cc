@@ -224,7 +224,11 @@ TEST_CASE("the steps of a spec are counted, or it is said why not") {
   CHECK_THAT(ask(" stage { repeat {} }"),
              Catch::Contains("\"why_not\"") && Catch::Contains("has no end"));
   CHECK_THAT(ask(" stage { filter { predicate: \"value > 3\" } }"),
-             Catch::Contains("only reading tells"));
+             Catch::Contains("only reading tells: the data decides how many elements stage filter "
+                             "gives"));
+  CHECK_THAT(ask(" stage { filter { predicate: \"value > 3\" } } stage { batch { batch_size: 2 } } "
+                 "stage { unbatch {} }"),
+             Catch::Contains("how many elements stage filter gives"));
   CHECK(SpecClient(daemon).Ask(Operation::kCount, "", "stage { rangee {} }").code ==
         Code::kInvalidArgument);
 }

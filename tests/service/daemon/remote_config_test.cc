@@ -1,12 +1,16 @@
 // remote { } of the configuration.
 #include "server/service/daemon/remote_config.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/match.h"
+#include "ring/memory_limit.h"
 #include "server/service/daemon/daemon_config.h"
 #include "server/service/socket/settings.h"
 #include "tests/support/catch.h"
+#include "tests/support/scratch_folder.h"
 
 namespace penstock {
 namespace {
@@ -115,6 +119,31 @@ TEST_CASE("a running daemon cannot take another remote { }") {
       settings.Replace(*ParseDaemonConfig(R"(remote { allow: "s3://b/" })", "c"));
   CHECK(absl::IsFailedPrecondition(refused));
   CHECK(absl::StrContains(refused.message(), "remote"));
+}
+
+TEST_CASE("what is fetched ahead fits the control group") {
+  test::ScratchFolder root;
+  const auto write = [&root](const std::string& name, const std::string& text) {
+    const std::filesystem::path file = root.path() + name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  write("/proc/meminfo", "MemTotal: 99999999 kB\nMemAvailable: 99999999 kB\n");
+  write("/proc/self/cgroup", "0::/inner\n");
+  write("/sys/fs/cgroup/inner/memory.max", "268435456\n");
+  write("/sys/fs/cgroup/inner/memory.current", "0\n");
+  const uint64_t at_hand = ring::ReadMemoryAtHand(root.path()).bytes;
+  CHECK(at_hand == uint64_t{256} << 20);
+  const auto empty = ParseDaemonConfig("", "c");
+  const auto all = ParseDaemonConfig(R"(remote { allow: "*" })", "c");
+  const auto named = ParseDaemonConfig(R"(remote { allow: "*" memory_bytes: 67108864 })", "c");
+  REQUIRE((empty.ok() && all.ok() && named.ok()));
+  const Environment environment = Allowing("*");
+  CHECK(RemoteOptionsOf(*empty, environment, false, at_hand)->memory_bytes == 32 << 20);
+  CHECK(RemoteOptionsOf(*all, environment, false, at_hand)->memory_bytes == 32 << 20);
+  CHECK(RemoteOptionsOf(*named, environment, false, at_hand)->memory_bytes == 64 << 20);
+  CHECK(RemoteOptionsOf(*all, environment, false, 1 << 20)->memory_bytes == 16 << 20);
+  CHECK(RemoteOptionsOf(*all, environment, false, uint64_t{1} << 40)->memory_bytes == 512 << 20);
 }
 
 }  // namespace

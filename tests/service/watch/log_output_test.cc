@@ -61,6 +61,15 @@ TEST_CASE("a line of text has a time, a letter for the level, and no line breaks
   CHECK(line.substr(line.find(' ')) == " W two lines\n");
 }
 
+TEST_CASE("control characters of names are shown in a line of text, and not done") {
+  const KeepLogger keep;
+  const Pipe pipe = MakePipe();
+  StartLog(Config(""), pipe.writing.get());
+  spdlog::warn("pipeline a\x1b[2Jb\r\x07 failed");
+  const std::string line = ReadSome(pipe.reading.get());
+  CHECK(line.substr(line.find(' ')) == " W pipeline a\\x1b[2Jb\\x0d\\x07 failed\n");
+}
+
 TEST_CASE("a line of JSON is an object, whatever bytes the message has") {
   const KeepLogger keep;
   const Pipe pipe = MakePipe();
