@@ -38,8 +38,8 @@ class Arena {
 
   void Reset();
 
-  // A place to come back to: Rewind() frees everything that was allocated after GetMark(), whose memory the next allocations
-  // take while it is still in cache. Marks end with Reset().
+  // A place to come back to: Rewind() frees everything that was allocated after GetMark(), whose
+  // memory the next allocations take while it is still in cache. Marks end with Reset().
   struct Mark {
     size_t chunk = 0;
     size_t offset = 0;

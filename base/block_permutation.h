@@ -1,6 +1,6 @@
-// A keyed bijection of [0, size) that stays near: blocks of consecutive numbers are put in a random order, and then the numbers of
-// each group of blocks that stand side by side in it. What is asked for in order lies in the blocks of one group at a time, so that
-// a disk reads whole blocks.
+// A keyed bijection of [0, size) that stays near: blocks of consecutive numbers are put in a random
+// order, and then the numbers of each group of blocks that stand side by side in it. What is asked
+// for in order lies in the blocks of one group at a time, so that a disk reads whole blocks.
 //
 // Threads:  one at a time: the group that was asked for last is kept.
 // Limits:   size below 2^62; block_size and group_blocks at least 1, their product below 2^62.
@@ -16,7 +16,8 @@ namespace penstock {
 
 class BlockPermutation {
  public:
-  // The last block is shorter where block_size does not divide size; so is the group that holds it, and the last one.
+  // The last block is shorter where block_size does not divide size; so is the group that holds it,
+  // and the last one.
   BlockPermutation(uint64_t size, uint64_t block_size, uint64_t group_blocks, uint64_t key,
                    uint64_t epoch);
 
@@ -25,7 +26,8 @@ class BlockPermutation {
 
   uint64_t num_groups() const { return (num_blocks_ + group_blocks_ - 1) / group_blocks_; }
   uint64_t GroupOf(uint64_t place) const;
-  // The blocks of a group: numbers FirstBlock() … of the permuted blocks, each beginning at BlockBegin().
+  // The blocks of a group: numbers FirstBlock() … of the permuted blocks, each beginning at
+  // BlockBegin().
   uint64_t FirstBlock(uint64_t group) const { return group * group_blocks_; }
   uint64_t NumBlocks(uint64_t group) const;
   uint64_t BlockBegin(uint64_t nth_block) const { return blocks_(nth_block) * block_size_; }

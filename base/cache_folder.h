@@ -8,8 +8,8 @@
 
 namespace penstock {
 
-// $PENSTOCK_CACHE_DIR, else $XDG_CACHE_HOME/penstock, else $HOME/.cache/penstock, with `name` appended; "" when none of them is an
-// absolute path. Nothing is made.
+// $PENSTOCK_CACHE_DIR, else $XDG_CACHE_HOME/penstock, else $HOME/.cache/penstock, with `name`
+// appended; "" when none of them is an absolute path. Nothing is made.
 std::string CacheFolder(std::string_view name);
 
 }  // namespace penstock

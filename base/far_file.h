@@ -1,4 +1,5 @@
-// A file whose bytes come from another machine: who has something else to do asks for them, and reads what has arrived.
+// A file whose bytes come from another machine: who has something else to do asks for them, and
+// reads what has arrived.
 //
 // Threads:  as RandomAccessFile.
 #pragma once
@@ -31,10 +32,11 @@ class FarFile : public RandomAccessFile {
 class JoinedFileSystem : public FileSystem {
  public:
   virtual FileSystem& local() const = 0;
-  // The same files for a pipeline of that name, counted from zero on. They live as long as this does.
+  // The same files for a pipeline of that name, counted from zero on. They live as long as this
+  // does.
   virtual FileSystem& CountedFor(const std::string& pipeline) { return *this; }
-  // List() of each pattern, several at a time, as each may wait for another machine. Behind the first that fails the others are Cancelled, or what
-  // was found.
+  // List() of each pattern, several at a time, as each may wait for another machine. Behind the
+  // first that fails the others are Cancelled, or what was found.
   virtual std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
       const std::vector<std::string>& patterns) = 0;
   // What was counted; absent where nothing has been asked for.

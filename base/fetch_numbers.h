@@ -1,4 +1,5 @@
-// What is counted of bytes that come from other machines: for one pipeline, and for the whole process.
+// What is counted of bytes that come from other machines: for one pipeline, and for the whole
+// process.
 //
 // Threads:  FetchCounters: any, at the same time. FetchNumbers: values.
 #pragma once

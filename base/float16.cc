@@ -11,8 +11,8 @@ uint16_t Float16FromDouble(double value) {
   if (std::isnan(value)) return sign | 0x7e00;
   // From the middle between the largest number and what would follow it.
   if (size >= 65520) return sign | 0x7c00;
-  // Numbers below 2^-14 are multiples of 2^-24; those from 2^e on, of 2^(e - 10). A fraction that is rounded up to the next power of
-  // two carries into the exponent by itself.
+  // Numbers below 2^-14 are multiples of 2^-24; those from 2^e on, of 2^(e - 10). A fraction that
+  // is rounded up to the next power of two carries into the exponent by itself.
   if (size < 0x1p-14) return sign | static_cast<uint16_t>(std::nearbyint(size * 0x1p24));
   const int exponent = std::ilogb(size);
   const auto fraction = static_cast<uint16_t>(std::nearbyint(std::ldexp(size, 10 - exponent)));

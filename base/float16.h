@@ -1,4 +1,5 @@
-// The two floating-point types of 16 bits that C++ has no name for, made from wider ones: rounded to the nearest, ties to even.
+// The two floating-point types of 16 bits that C++ has no name for, made from wider ones: rounded
+// to the nearest, ties to even.
 //
 // Threads: any; no state.
 #pragma once

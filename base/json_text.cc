@@ -26,7 +26,8 @@ int HexValue(char byte) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Where a string begins that has no end, or has a control character in it: what simdjson says without a place.
+// Where a string begins that has no end, or has a control character in it: what simdjson says
+// without a place.
 JsonFault LocateStringFault(absl::string_view text) {
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '"') {
@@ -101,8 +102,8 @@ char OneByteEscape(char byte) {
   }
 }
 
-// Copies up to the next backslash or the end, 16 bytes at a time. What is written beyond is written again, or is no more than is left of the
-// string.
+// Copies up to the next backslash or the end, 16 bytes at a time. What is written beyond is written
+// again, or is no more than is left of the string.
 const char* CopyPlain(const char* from, const char* end, char** to) {
 #if defined(__SSE2__)
   const __m128i backslashes = _mm_set1_epi8('\\');

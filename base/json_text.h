@@ -1,14 +1,17 @@
-// The tokens of a JSON text, and whether it is one: RFC 8259, with NaN, Infinity and -Infinity, which Python's json writes.
+// The tokens of a JSON text, and whether it is one: RFC 8259, with NaN, Infinity and -Infinity,
+// which Python's json writes.
 //
-// simdjson's first stage finds where tokens begin, on the instruction set that the processor has, and checks UTF-8 and strings. What
-// follows what is checked here. The verdict is that of Python's json.loads() on bytes: one byte order mark in front is passed over,
-// control characters inside of strings are refused, and any number of digits is fine. Lone surrogates in escapes are no fault here.
+// simdjson's first stage finds where tokens begin, on the instruction set that the processor has,
+// and checks UTF-8 and strings. What follows what is checked here. The verdict is that of Python's
+// json.loads() on bytes: one byte order mark in front is passed over, control characters inside of
+// strings are refused, and any number of digits is fine. Lone surrogates in escapes are no fault
+// here.
 //
 // Threads:  one thread at a time; its memory is worth keeping for the next text.
 // Owns:     the places of the tokens; never the text, which must stay.
 // Limits:   texts below 4 GiB; kJsonDepthMax open brackets (Python's own limit is near 1,000).
-// Cost:     Find(): some 0.2 ns a byte, and four bytes of memory for each token, for each byte of the text as address space alone.
-//           Pass(): a few nanoseconds a token.
+// Cost:     Find(): some 0.2 ns a byte, and four bytes of memory for each token, for each byte of
+//           the text as address space alone. Pass(): a few nanoseconds a token.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +43,8 @@ class JsonTokens {
   JsonTokens(const JsonTokens&) = delete;
   JsonTokens& operator=(const JsonTokens&) = delete;
 
-  // Finds the tokens of a text. `*is_utf8` is false if the fault is that bytes are no UTF-8, the first of which is at the fault's offset: every
-  // other fault that is found here goes before.
+  // Finds the tokens of a text. `*is_utf8` is false if the fault is that bytes are no UTF-8, the
+  // first of which is at the fault's offset: every other fault that is found here goes before.
   JsonFault Find(absl::string_view text, bool* is_utf8);
 
   size_t count() const { return count_; }
@@ -51,16 +54,19 @@ class JsonTokens {
   size_t offset(size_t token) const { return passed_ + begin(token); }
   // All of a token that is no bracket, comma or colon; of a string with its quotation marks.
   absl::string_view text(size_t token) const;
-  // The bytes of a string between its quotation marks, as they stand. REQUIRES: Pass() was content with it.
+  // The bytes of a string between its quotation marks, as they stand. REQUIRES: Pass() was content
+  // with it.
   absl::string_view string(size_t token) const {
     const absl::string_view whole = text(token);
     return whole.substr(1, whole.size() - 2);
   }
 
-  // Checks the value that begins with a token. Returns the token behind it. `around`: brackets that are open around the value.
+  // Checks the value that begins with a token. Returns the token behind it. `around`: brackets that
+  // are open around the value.
   size_t Pass(size_t token, JsonFault* fault, size_t around = 0) const;
-  // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its quotation marks and with escapes as they stand, and the
-  // token of its value, which nobody has looked at yet. REQUIRES: kind(token) is '{'.
+  // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its
+  // quotation marks and with escapes as they stand, and the token of its value, which nobody has
+  // looked at yet. REQUIRES: kind(token) is '{'.
   template <typename Visit>
   size_t PassObject(size_t token, JsonFault* fault, const Visit& visit) const;
   // The token behind a value that Pass() was content with.
@@ -106,13 +112,15 @@ size_t JsonTokens::PassObject(size_t token, JsonFault* fault, const Visit& visit
 enum class JsonScalar : uint8_t { kNone, kNull, kTrue, kFalse, kInteger, kReal, kNotFinite };
 JsonScalar JsonScalarOf(absl::string_view token);
 
-// Whether a text is one JSON document of valid UTF-8 (or, if `any_bytes`, of any bytes): for lines, which are checked whole.
+// Whether a text is one JSON document of valid UTF-8 (or, if `any_bytes`, of any bytes): for lines,
+// which are checked whole.
 JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& tokens);
 
-// What the bytes of a string mean that Pass() was content with, at the end of `*out`: escapes resolved. Lone surrogates become
-// U+FFFD; returns how many there were.
+// What the bytes of a string mean that Pass() was content with, at the end of `*out`: escapes
+// resolved. Lone surrogates become U+FFFD; returns how many there were.
 size_t AppendJsonString(absl::string_view string, std::string* out);
-// The same into memory with room for as many bytes as the string has, which it never exceeds. `*end`: behind the last one.
+// The same into memory with room for as many bytes as the string has, which it never exceeds.
+// `*end`: behind the last one.
 size_t WriteJsonString(absl::string_view string, char* to, char** end);
 
 }  // namespace penstock

@@ -20,7 +20,8 @@
 namespace penstock {
 namespace {
 
-// The kernel begins to write such a piece to the disk at once, so that the last Sync() has little to wait for.
+// The kernel begins to write such a piece to the disk at once, so that the last Sync() has little
+// to wait for.
 constexpr uint64_t kFlushedBytes = uint64_t{1} << 20;
 
 // Stands around what may wait for the disk.

@@ -17,13 +17,15 @@
 namespace penstock {
 
 // Takes `fd`, opened for reading; messages call it `path`. PermissionDenied for anything but a
-// regular file, and for those of the kernel (/proc, /sys), which are windows into the daemon itself.
+// regular file, and for those of the kernel (/proc, /sys), which are windows into the daemon
+// itself.
 absl::StatusOr<std::shared_ptr<RandomAccessFile>> TakeLocalFile(const std::string& path, int fd);
 
 // The same verdict from a descriptor that need not be readable (O_PATH), which opens nothing.
 absl::Status CheckLocalFile(const std::string& path, int fd);
 
-// Files of this machine by their paths, which are looked at and not opened: a listing of ten thousand takes some ten milliseconds.
+// Files of this machine by their paths, which are looked at and not opened: a listing of ten
+// thousand takes some ten milliseconds.
 // Threads: one thread.
 class LocalFileLook {
  public:
@@ -47,19 +49,21 @@ class LocalFileLook {
   uint64_t holder_ = 0;  // its identity
 };
 
-// Of a file of this machine, by what the system says of it and, where that is known, of its file system. The file system's identity and not its
-// device's number, which a boot or another host may change.
+// Of a file of this machine, by what the system says of it and, where that is known, of its file
+// system. The file system's identity and not its device's number, which a boot or another host may
+// change.
 FileVersion VersionOf(const struct stat& file, const struct statfs* system);
 // The same of an open file.
 FileVersion VersionOf(int fd, const struct stat& file);
 
 // The machine's own files, with another disk to write to, which must outlive them.
 std::unique_ptr<FileSystem> MakeLocalFileSystem(Disk& disk);
-// Whether these are the machine's own files, whatever their disk: they may be mapped by their paths.
+// Whether these are the machine's own files, whatever their disk: they may be mapped by their
+// paths.
 bool IsLocalFileSystem(const FileSystem& files);
 
-// What glob() found for a pattern, sorted, without index files unless the pattern asks for them; frees it. NotFound when that is nothing,
-// `listing_error` when a folder could not be listed.
+// What glob() found for a pattern, sorted, without index files unless the pattern asks for them;
+// frees it. NotFound when that is nothing, `listing_error` when a folder could not be listed.
 absl::StatusOr<std::vector<std::string>> TakeMatches(const std::string& pattern, int result,
                                                      int listing_error, glob_t* found);
 

@@ -1,14 +1,18 @@
-// How much memory a pipeline has taken for what it computes and keeps, and the most that it may take.
+// How much memory a pipeline has taken for what it computes and keeps, and the most that it may
+// take.
 //
-// What is charged are wholes: chunks of an arena, slabs of cells, lists that grow. Nothing is charged for an element. A block of
-// memory (base/memory_block.h) is charged to the account of the thread that asks for it, and given back to that account whoever
-// frees it; what grows otherwise holds a MemoryCharge (base/memory_charge.h).
+// What is charged are wholes: chunks of an arena, slabs of cells, lists that grow. Nothing is
+// charged for an element. A block of memory (base/memory_block.h) is charged to the account of the
+// thread that asks for it, and given back to that account whoever frees it; what grows otherwise
+// holds a MemoryCharge (base/memory_charge.h).
 //
 // Threads:  safe from any thread; a Scope belongs to one.
 // Owns:     nothing; whatever is charged holds the account.
-// Limits:   what a library takes by itself (an image that is being decoded), rings and the page cache are not charged.
-// Cost:     Take() and GiveBack() are an atomic addition for each account on the way to the whole one, and now and then a call of the
-//           account's guard; OfThisThread() is a thread's own variable.
+// Limits:   what a library takes by itself (an image that is being decoded), rings and the page
+//           cache are not charged.
+// Cost:     Take() and GiveBack() are an atomic addition for each account on the way to the whole
+//           one, and now and then a call of the account's guard; OfThisThread() is a thread's own
+//           variable.
 #pragma once
 
 #include <atomic>
@@ -24,9 +28,10 @@
 
 namespace penstock {
 
-// Thrown where more is asked for than an account may take: what computes or keeps has no way back from the middle of a row. Whoever has
-// asked for the work (a worker, the front) makes a status of it. Any other bad_alloc, of a system that has no memory for a small thing, ends
-// the process, and its successor goes on with the next batch.
+// Thrown where more is asked for than an account may take: what computes or keeps has no way back
+// from the middle of a row. Whoever has asked for the work (a worker, the front) makes a status of
+// it. Any other bad_alloc, of a system that has no memory for a small thing, ends the process, and
+// its successor goes on with the next batch.
 class MemoryLimitError final : public std::bad_alloc {
  public:
   explicit MemoryLimitError(std::string message) : message_(std::move(message)) {}
@@ -41,8 +46,8 @@ absl::Status MemoryStatus(const MemoryLimitError& error);
 
 class MemoryAccount final : public std::enable_shared_from_this<MemoryAccount> {
  public:
-  // Called when so much more has been taken than at the last call; says why `bytes`, what is asked for and what may be taken before the
-  // next call, may not be taken, if that is so.
+  // Called when so much more has been taken than at the last call; says why `bytes`, what is asked
+  // for and what may be taken before the next call, may not be taken, if that is so.
   static constexpr uint64_t kGuardedBytes = uint64_t{64} << 20;
   using Guard = std::function<std::optional<std::string>(uint64_t bytes)>;
 
@@ -66,8 +71,9 @@ class MemoryAccount final : public std::enable_shared_from_this<MemoryAccount> {
   void Take(uint64_t bytes);
   void GiveBack(uint64_t bytes);
 
-  // Whether so much more could be taken and what is computed would still have room: an eighth of the limit, and kComputedBytes or, where
-  // that is less, half of the limit. For what is kept only where there is room.
+  // Whether so much more could be taken and what is computed would still have room: an eighth of
+  // the limit, and kComputedBytes or, where that is less, half of the limit. For what is kept only
+  // where there is room.
   static constexpr uint64_t kComputedBytes = uint64_t{384} << 20;
   bool HasRoomToKeep(uint64_t bytes) const;
 

@@ -1,4 +1,5 @@
-// What something that grows has taken of its pipeline's memory: lists, strings and maps that are no blocks (base/memory_block.h).
+// What something that grows has taken of its pipeline's memory: lists, strings and maps that are no
+// blocks (base/memory_block.h).
 //
 // Threads:  Add() and Remove() from any thread; MakeRoom() from the one that has the list.
 // Owns:     what it has taken, until it goes.

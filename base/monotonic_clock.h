@@ -1,5 +1,5 @@
-// The clock that never jumps: nanoseconds since some moment, which is the same in all processes of a
-// machine until it is started again.
+// The clock that never jumps: nanoseconds since some moment, which is the same in all processes of
+// a machine until it is started again.
 //
 // Threads:  any.
 #pragma once

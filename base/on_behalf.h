@@ -1,4 +1,5 @@
-// For which user a thread works: who asks for a plan, or whose pipeline it is. What runs code of the user's own looks at it.
+// For which user a thread works: who asks for a plan, or whose pipeline it is. What runs code of
+// the user's own looks at it.
 //
 // Threads: each has its own.
 // Owns:    nothing.

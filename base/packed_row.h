@@ -1,11 +1,14 @@
-// Rows of a feature that are more than their values in C order (RowForm in signature.h), as they lie in a column.
+// Rows of a feature that are more than their values in C order (RowForm in signature.h), as they
+// lie in a column.
 //
 //   kPackedRagged   for each ragged axis, the outermost first:  int64 rows, int64 row_splits[rows + 1];
 //                   then the values
-//   kPackedSparse   int64 count, int64 sizes[axes] of the dense tensor, int64 indices[count][axes], then the values
+//   kPackedSparse   int64 count, int64 sizes[axes] of the dense tensor, int64 indices[count][axes],
+//                   then the values
 //
-// Values of numbers lie side by side; strings are the sizes of all of them, uint32, and then their bytes. A row of kPackedRagged has as
-// many ragged axes as its shape has unknown ones behind the first.
+// Values of numbers lie side by side; strings are the sizes of all of them, uint32, and then their
+// bytes. A row of kPackedRagged has as many ragged axes as its shape has unknown ones behind the
+// first.
 //
 // Threads:  any; no state.
 // Owns:     nothing; what Read…() shows points into the row.
@@ -41,7 +44,8 @@ struct PackedValues {
 // The ragged axes of a row of a kPackedRagged type.
 size_t PackedRaggedRank(const Shape& shape);
 
-// A row that holds these values, whose memory is the arena's. `splits`: of each ragged axis, one more than it has rows.
+// A row that holds these values, whose memory is the arena's. `splits`: of each ragged axis, one
+// more than it has rows.
 RowBytes PackRagged(absl::Span<const std::vector<int64_t>> splits, const PackedValues& values,
                     Arena& arena);
 // `sizes`: of the dense tensor; `indices`: as many for each value.

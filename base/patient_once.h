@@ -1,6 +1,7 @@
-// Something that is done once, by whoever comes first, where it may read: std::call_once without its lock. Whoever comes meanwhile sleeps
-// and looks again, so that it is seen to wait for the machine as the one that reads does, and is not taken for one that is caught in a
-// lock (server/service/daemon/watchdog.h).
+// Something that is done once, by whoever comes first, where it may read: std::call_once without
+// its lock. Whoever comes meanwhile sleeps and looks again, so that it is seen to wait for the
+// machine as the one that reads does, and is not taken for one that is caught in a lock
+// (server/service/daemon/watchdog.h).
 //
 // Threads:  safe from any thread.
 // Cost:     a load once it is done; up to a millisecond more than the work for those who wait.

@@ -1,12 +1,16 @@
-// Which call to a disk a thread is in, so that somebody else sees one that hangs: a read, the opening of a file, a look at a map, a write.
+// Which call to a disk a thread is in, so that somebody else sees one that hangs: a read, the
+// opening of a file, a look at a map, a write.
 //
 //     CallSpot      where one thread shows it; somebody else looks there
 //     PendingCall   stands around the call
 //
-// Threads:  a PendingCall and a CallSpot::OfThisThread belong to their thread; Look() from any thread, at any time.
+// Threads:  a PendingCall and a CallSpot::OfThisThread belong to their thread; Look() from any
+//           thread, at any time.
 // Owns:     nothing; the path must outlive the PendingCall.
-// Limits:   where calls stand within each other the innermost one is shown; the outer one begins anew behind it.
-// Cost:     a reading of the clock and one atomic operation, about 10 ns, for each call; nothing in a thread without a spot.
+// Limits:   where calls stand within each other the innermost one is shown; the outer one begins
+//           anew behind it.
+// Cost:     a reading of the clock and one atomic operation, about 10 ns, for each call; nothing in
+//           a thread without a spot.
 #pragma once
 
 #include <atomic>

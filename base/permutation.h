@@ -1,8 +1,10 @@
-// A keyed bijection of [0, size): a random order of any number of things, one at a time and in constant memory.
+// A keyed bijection of [0, size): a random order of any number of things, one at a time and in
+// constant memory.
 //
-// An unbalanced Feistel network over Z_a × Z_b with a · b just above size: each round adds a function of one half to the other, which
-// any function may be; numbers beyond size go round again (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains",
-// CT-RSA 2002). Not a cipher: the rounds mix like a hash.
+// An unbalanced Feistel network over Z_a × Z_b with a · b just above size: each round adds a
+// function of one half to the other, which any function may be; numbers beyond size go round again
+// (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). Not a
+// cipher: the rounds mix like a hash.
 //
 // Threads:  constant after construction.
 // Limits:   size below 2^62.

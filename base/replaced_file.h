@@ -1,5 +1,6 @@
-// Where a file is written that takes the place of another one when it is whole: beside it, as PATH.partial. A symbolic link stays, and what it
-// leads to is replaced; a pipe or a device is written to as it is, for a name that is moved over it would end it.
+// Where a file is written that takes the place of another one when it is whole: beside it, as
+// PATH.partial. A symbolic link stays, and what it leads to is replaced; a pipe or a device is
+// written to as it is, for a name that is moved over it would end it.
 //
 // Threads:  any.
 // Owns:     nothing; who writes opens partial().

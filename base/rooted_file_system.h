@@ -1,5 +1,5 @@
-// The files below some folders, and nothing else, whatever a path says: ".." and symbolic links that
-// lead out of a folder are refused by the kernel (openat2), not by comparing names.
+// The files below some folders, and nothing else, whatever a path says: ".." and symbolic links
+// that lead out of a folder are refused by the kernel (openat2), not by comparing names.
 //
 // Threads:  safe from any thread.
 // Owns:     a descriptor of each folder.
@@ -19,7 +19,8 @@ namespace penstock {
 class Disk;
 
 // `roots`: absolute paths of folders. NotFound and PermissionDenied name the one that cannot be
-// opened. `disk`: where what is computed of the files may be kept, if anywhere; it must outlive them.
+// opened. `disk`: where what is computed of the files may be kept, if anywhere; it must outlive
+// them.
 absl::StatusOr<std::unique_ptr<FileSystem>> MakeRootedFileSystem(
     const std::vector<std::string>& roots, Disk* disk = nullptr);
 

@@ -1,9 +1,12 @@
-// Which element a row is, as random functions know it: what their draws are keyed by, beside seed and stage.
+// Which element a row is, as random functions know it: what their draws are keyed by, beside seed
+// and stage.
 //
-// A path is 64 bits that depend on every number on the way to the element: the file, offset and epoch of its record; behind a
-// section, those of the element that it was made of and its number among the elements made of that one; of a tuple, those of all
-// members; of one that comes more than once, a mark that tells its copies apart (server/engine/order/copies.h). It never depends on the row's place in a block or a batch, on threads, or on time. Two elements of one stream have the
-// same path with a probability of 2^-64.
+// A path is 64 bits that depend on every number on the way to the element: the file, offset and
+// epoch of its record; behind a section, those of the element that it was made of and its number
+// among the elements made of that one; of a tuple, those of all members; of one that comes more
+// than once, a mark that tells its copies apart (server/engine/order/copies.h). It never depends on
+// the row's place in a block or a batch, on threads, or on time. Two elements of one stream have
+// the same path with a probability of 2^-64.
 //
 // Threads: plain values.
 #pragma once
@@ -29,8 +32,9 @@ struct RowIdentity {
   DrawLog* log = nullptr;  // null but where one row is shown; one thread
 };
 
-// One number further on the way. Every bit of both arguments reaches every bit of the result (the finaliser of SplitMix64, from
-// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
+// One number further on the way. Every bit of both arguments reaches every bit of the result (the
+// finaliser of SplitMix64, from Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+// Generators", OOPSLA 2014).
 inline uint64_t MixPath(uint64_t path, uint64_t number) {
   const auto finalise = [](uint64_t x) {
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

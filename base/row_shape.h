@@ -14,10 +14,12 @@ namespace penstock {
 // Whether only the data tells the size of some axis.
 bool HasUnknownAxes(const Shape& shape);
 
-// Whether `shape` is one that `type` allows: as many axes, and each known one of the size that it says.
+// Whether `shape` is one that `type` allows: as many axes, and each known one of the size that it
+// says.
 bool FitsShape(const Shape& type, const Shape& shape);
 
-// The full shape of row `row` of a column of `type`. REQUIRES: column.dims where `type` has unknown axes.
+// The full shape of row `row` of a column of `type`. REQUIRES: column.dims where `type` has unknown
+// axes.
 Shape RowDims(const TensorType& type, const Column& column, size_t row);
 
 }  // namespace penstock

@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// Control characters (C0 but for the end of a line and the tabulator, DEL, and C1 in UTF-8) as \x1b or \u009b, everything else as it is.
+// Control characters (C0 but for the end of a line and the tabulator, DEL, and C1 in UTF-8) as \x1b
+// or \u009b, everything else as it is.
 std::string ShownText(std::string_view text);
 
 }  // namespace penstock

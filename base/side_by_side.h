@@ -1,7 +1,10 @@
-// The same work on several threads at a time: what one of them waits for, another machine's answer, the others do not.
+// The same work on several threads at a time: what one of them waits for, another machine's answer,
+// the others do not.
 //
-// Threads:  any. The others work with the caller's StopFlag and for its MemoryAccount, and have ended when it returns.
-// Cost:     a thread each, which is not kept: for what waits for the network, not for what computes.
+// Threads:  any. The others work with the caller's StopFlag and for its MemoryAccount, and have
+//           ended when it returns.
+// Cost:     a thread each, which is not kept: for what waits for the network, not for what
+//           computes.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +14,9 @@
 
 namespace penstock {
 
-// Calls `work` on this thread and on `threads` - 1 others, or fewer where the system gives no more of them. What one of them throws is thrown when
-// all have ended. While another one hangs in a read, this one's PendingCall says so: `doing`, static text, and `path`.
+// Calls `work` on this thread and on `threads` - 1 others, or fewer where the system gives no more
+// of them. What one of them throws is thrown when all have ended. While another one hangs in a
+// read, this one's PendingCall says so: `doing`, static text, and `path`.
 void SideBySide(size_t threads, const char* doing, const std::string& path,
                 absl::FunctionRef<void()> work);
 

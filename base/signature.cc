@@ -49,8 +49,9 @@ std::string TypeToString(const TensorType& type) {
 
 namespace {
 
-// How many letters are put in, left out, replaced, or exchanged with the next one: the optimal string alignment distance
-// (G. Navarro, A guided tour to approximate string matching, ACM Computing Surveys 33, 2001), by three rows.
+// How many letters are put in, left out, replaced, or exchanged with the next one: the optimal
+// string alignment distance (G. Navarro, A guided tour to approximate string matching, ACM
+// Computing Surveys 33, 2001), by three rows.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> two_above(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;

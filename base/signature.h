@@ -20,8 +20,8 @@ inline constexpr int64_t kUnknownSize = -1;
 // The sizes of the axes, outermost first; empty for a scalar.
 using Shape = absl::InlinedVector<int64_t, 6>;
 
-// How the rows of a feature become one tensor of a batch, where that does not follow from the batch op alone, and how such a row lies
-// in memory.
+// How the rows of a feature become one tensor of a batch, where that does not follow from the batch
+// op alone, and how such a row lies in memory.
 enum class RowForm : uint8_t {
   kPlain,
   kRagged,        // a list; a batch of them is ragged

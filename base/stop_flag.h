@@ -1,8 +1,10 @@
-// Whether what a thread computes is wanted any more. What may take long for one row looks at it now and then, at least every few
-// milliseconds, and is left by an exception where it is not: so that a stop, a deletion or a caller that has gone waits for no row.
+// Whether what a thread computes is wanted any more. What may take long for one row looks at it now
+// and then, at least every few milliseconds, and is left by an exception where it is not: so that a
+// stop, a deletion or a caller that has gone waits for no row.
 //
 // Threads:  a Scope and CheckStop() belong to one thread; the flag may be set from any.
-// Cost:     CheckStop() reads two words, one of them shared and hardly ever written: for the outer loops of kernels, not the inner ones.
+// Cost:     CheckStop() reads two words, one of them shared and hardly ever written: for the outer
+//           loops of kernels, not the inner ones.
 #pragma once
 
 #include <atomic>
@@ -46,7 +48,8 @@ inline void CheckStop() {
     throw Stopped();
 }
 
-// Looks once in `kWork` units of work, such as bytes or elements that are gone through: for loops whose rounds differ in length.
+// Looks once in `kWork` units of work, such as bytes or elements that are gone through: for loops
+// whose rounds differ in length.
 class StopLook {
  public:
   static constexpr uint64_t kWork = uint64_t{1} << 20;

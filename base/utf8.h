@@ -20,14 +20,17 @@ inline size_t CountUtf8(absl::string_view text) {
   return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), ContinuesUtf8));
 }
 
-// The code point at the beginning of a text that has a byte, and its bytes; -1 and the bytes of the longest beginning of a character, at
-// least one, where there is none (The Unicode Standard 15, 3.9: "U+FFFD Substitution of Maximal Subparts"; table 3-7 of what is well formed).
+// The code point at the beginning of a text that has a byte, and its bytes; -1 and the bytes of the
+// longest beginning of a character, at least one, where there is none (The Unicode Standard
+// 15, 3.9: "U+FFFD Substitution of Maximal Subparts"; table 3-7 of what is well formed).
 int32_t DecodeUtf8(absl::string_view text, size_t* bytes);
 
-// The text with U+FFFD in the place of each longest beginning of a character that is none: what Python's decoders make with errors="replace".
+// The text with U+FFFD in the place of each longest beginning of a character that is none: what
+// Python's decoders make with errors="replace".
 std::string ReplaceNoUtf8(absl::string_view text);
 
-// For messages, which may quote any bytes: every byte that is no UTF-8 as \xNN, and only as many whole characters as `bytes_max` has room for.
+// For messages, which may quote any bytes: every byte that is no UTF-8 as \xNN, and only as many
+// whole characters as `bytes_max` has room for.
 std::string ReadableUtf8(absl::string_view text, size_t bytes_max = SIZE_MAX);
 
 }  // namespace penstock

@@ -5,7 +5,8 @@
 
 namespace penstock {
 
-// Times the work, in workers that are always busy. What is left free is there for what takes longer than the rest, so that nobody waits for it.
+// Times the work, in workers that are always busy. What is left free is there for what takes longer
+// than the rest, so that nobody waits for it.
 inline constexpr double kWorkerMargin = 1.15;
 
 }  // namespace penstock

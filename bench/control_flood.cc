@@ -1,5 +1,5 @@
-// What the control plane is flooded with by bench/control/run.py: unary calls at a rate, and streams
-// that nobody reads. Prints a line of JSON a second: calls answered and their latency.
+// What the control plane is flooded with by bench/control/run.py: unary calls at a rate, and
+// streams that nobody reads. Prints a line of JSON a second: calls answered and their latency.
 //
 //   bench_control_flood SOCKET PIPELINE CALLS_PER_S STREAMS SECONDS
 //

@@ -1,5 +1,6 @@
-// How far the caches of two processors lie apart: the time that a line takes which one of them writes and the other one waits for.
-// On a virtual machine it changes while it runs, as the host moves its processors, and figures of whatever shares memory with it.
+// How far the caches of two processors lie apart: the time that a line takes which one of them
+// writes and the other one waits for. On a virtual machine it changes while it runs, as the host
+// moves its processors, and figures of whatever shares memory with it.
 //
 //   bench_core_distance
 //

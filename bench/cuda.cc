@@ -1,10 +1,12 @@
-// What CUDA costs here: copies out of a mapped ring beside plain pinned ones, and the expansion kernels beside the device's
-// memory. One line of JSON a case; without a device a line that says so, and nothing was measured.
+// What CUDA costs here: copies out of a mapped ring beside plain pinned ones, and the expansion
+// kernels beside the device's memory. One line of JSON a case; without a device a line that says
+// so, and nothing was measured.
 //
 //   bench_cuda [DEVICE]
 //
-// "ring" is memory as a trainer has it: a sealed memory file, mapped to be read only, and registered. "pinned" is
-// memory of cuMemHostAlloc, the best that there is. Sides take turns; medians of 21 rounds.
+// "ring" is memory as a trainer has it: a sealed memory file, mapped to be read only, and
+// registered. "pinned" is memory of cuMemHostAlloc, the best that there is. Sides take turns;
+// medians of 21 rounds.
 #include <sys/mman.h>
 #include <unistd.h>
 

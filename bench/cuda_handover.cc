@@ -1,13 +1,16 @@
-// How much later than by a copy of its own a trainer's process has a batch that the daemon copied to the device.
+// How much later than by a copy of its own a trainer's process has a batch that the daemon copied
+// to the device.
 //
 //   bench_cuda_handover [DEVICE]
 //
-// Three ways take turns, medians of kRounds rounds each; every round begins when the device has nothing to do:
+// Three ways take turns, medians of kRounds rounds each; every round begins when the device has
+// nothing to do:
 //
 //   plain   one process: a copy from pinned memory, and cuStreamSynchronize
 //   looks   one process: the same, and it asks the copy's event until that is over
-//   other   this process copies into shared device memory and records the event, as a ring on the device does; another process, which has
-//           opened both, is told by a number in shared memory and asks the event until it is over
+//   other   this process copies into shared device memory and records the event, as a ring on the
+//           device does; another process, which has opened both, is told by a number in shared
+//           memory and asks the event until it is over
 //
 // One line of JSON a size; without a device a line that says so, and nothing was measured.
 #include <fcntl.h>

@@ -2,7 +2,8 @@
 //
 //   bench_engine_alone --spec FILE [--files GLOB] [--workers N] [--seconds S] [--slots N] [--after ROWS]
 //
-// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch on that comes behind so many rows.
+// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}, measured from the first batch
+// on that comes behind so many rows.
 #include <sys/resource.h>
 
 #include <cstdio>

@@ -1,11 +1,12 @@
-// The front alone: which record fills which row of which step, and nothing else. Only the time inside Front::Assemble() and
-// Front::Release() counts; what it asks to be read is read in between, unmeasured.
+// The front alone: which record fills which row of which step, and nothing else. Only the time
+// inside Front::Assemble() and Front::Release() counts; what it asks to be read is read in between,
+// unmeasured.
 //
 //   bench_engine_front [--files GLOB] [--count N] [--records N] [--shuffle N]
 //
-// Without files the elements are the numbers from 0 to N: `range`, shuffle, batch of 512, without end; the pass over them is begun anew
-// as often as it takes to have `--records` of them. With files: 8 shards in turns in front of the same.
-// Prints {"ns_per_record": …, "records": …}.
+// Without files the elements are the numbers from 0 to N: `range`, shuffle, batch of 512, without
+// end; the pass over them is begun anew as often as it takes to have `--records` of them. With
+// files: 8 shards in turns in front of the same. Prints {"ns_per_record": …, "records": …}.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>

@@ -1,10 +1,12 @@
-// How long a stream takes to go on from a cursor, in a process whose plan is made and whose files are in the page cache.
+// How long a stream takes to go on from a cursor, in a process whose plan is made and whose files
+// are in the page cache.
 //
 //   bench_engine_resume --spec FILE [--files GLOB] [--step N] [--runs N]
 //
-// The stream is run up to step N once; then, by turns, it is started from its beginning and from the cursor of step N, each up to its
-// first batch. Prints {"resume_ms": …, "start_ms": …, "cursor_bytes": …, "fingerprint_ms": …, "runs": …}: medians. What a new process
-// needs besides is the plan and the fingerprint of the files, which it compares the cursor with.
+// The stream is run up to step N once; then, by turns, it is started from its beginning and from
+// the cursor of step N, each up to its first batch. Prints {"resume_ms": …, "start_ms": …,
+// "cursor_bytes": …, "fingerprint_ms": …, "runs": …}: medians. What a new process needs besides is
+// the plan and the fingerprint of the files, which it compares the cursor with.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// The chess pipeline's `map`: Program::Run on blocks of 32 rows against a hand-written loop for AVX-512, both into a ring of three
-// slots of 512 rows. Counter ns_row is nanoseconds a row of one core.
+// The chess pipeline's `map`: Program::Run on blocks of 32 rows against a hand-written loop for
+// AVX-512, both into a ring of three slots of 512 rows. Counter ns_row is nanoseconds a row of one
+// core.
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
 
@@ -102,7 +103,8 @@ void RunProgram(benchmark::State& state, const std::string& type) {
       static_cast<double>(row) * 1e-9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-// The strictest form: shuffled masks of three bytes of planes at a time, masked moves of +1 and -1, tanh by libm.
+// The strictest form: shuffled masks of three bytes of planes at a time, masked moves of +1 and -1,
+// tanh by libm.
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi")
 

@@ -1,5 +1,5 @@
-// Element-wise regions against plain loops over the same columns, which the compiler vectorises for AVX-512: nanoseconds a
-// thousand elements. Rows of 12,288 elements stay in L2.
+// Element-wise regions against plain loops over the same columns, which the compiler vectorises for
+// AVX-512: nanoseconds a thousand elements. Rows of 12,288 elements stay in L2.
 #include <benchmark/benchmark.h>
 
 #include <random>

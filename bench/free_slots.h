@@ -1,4 +1,5 @@
-// What the benches of the engine alone share: how their spec is read, and a sink whose slots are free again at once.
+// What the benches of the engine alone share: how their spec is read, and a sink whose slots are
+// free again at once.
 #pragma once
 
 #include <atomic>
@@ -76,7 +77,8 @@ class FreeSlots final : public BatchSink {
   uint64_t rows() const { return rows_.load(); }
   uint64_t steps() const { return published_.load(); }
 
-  // Keeps the cursor behind the first `steps` steps: cursor() once steps() has reached them. Before the engine starts.
+  // Keeps the cursor behind the first `steps` steps: cursor() once steps() has reached them. Before
+  // the engine starts.
   void KeepCursor(uint64_t steps) { wanted_ = steps; }
   const std::string& cursor() const { return cursor_; }
 

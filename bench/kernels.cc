@@ -1,9 +1,11 @@
-// Expressions against hand-written fused loops over the same rows, one thread: `bench_kernels [CASE]`. `./dev bench kernels` has
-// bench/kernels.py run it, which adds NumPy as a peer.
+// Expressions against hand-written fused loops over the same rows, one thread:
+// `bench_kernels [CASE]`. `./dev bench kernels` has bench/kernels.py run it, which adds NumPy as a
+// peer.
 //
-// Prints a line of JSON a case: {"case", "peer": "loop", "ours", "theirs" (ns a row), "ratio" (ours / theirs, the median of turns), "min",
-// "max", "runs"}. Both sides are timed by turns, and write into memory of their own. Rows of floats and what is made of them
-// are 1.5 MiB, which L3 holds: a loop that only copies them takes some 1.5 ns a vector of 64 bytes.
+// Prints a line of JSON a case: {"case", "peer": "loop", "ours", "theirs" (ns a row), "ratio" (ours
+// / theirs, the median of turns), "min", "max", "runs"}. Both sides are timed by turns, and write
+// into memory of their own. Rows of floats and what is made of them are 1.5 MiB, which L3 holds: a
+// loop that only copies them takes some 1.5 ns a vector of 64 bytes.
 #include <time.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// The strictest bare loop for the pipeline "chess": mapped files, a private shuffle and a private ring of two slots a thread,
-// both checksums, the transform by hand, and no hand-over. What Penstock is compared with.
+// The strictest bare loop for the pipeline "chess": mapped files, a private shuffle and a private
+// ring of two slots a thread, both checksums, the transform by hand, and no hand-over. What
+// Penstock is compared with.
 //
 //   bench_loop_chess --files GLOB [--dtype float32|float64] [--seconds S] [--threads N]
 //
@@ -29,7 +30,8 @@ constexpr int kBatch = 512;
 constexpr int kSlots = 2;
 static_assert(kBatch % kBlockRows == 0);
 
-// Compares the pieces of an instruction set with the definition, on one block: a loop that computes something else is no bound.
+// Compares the pieces of an instruction set with the definition, on one block: a loop that computes
+// something else is no bound.
 template <typename T, typename Isa>
 void Check(const std::vector<MappedFile>& files) {
   RecordWalk walk(files, 0, 1);
@@ -64,7 +66,8 @@ void Check(const std::vector<MappedFile>& files) {
   }
 }
 
-// How many rows lie between the draw of a record and its transform, so that it is in the cache again.
+// How many rows lie between the draw of a record and its transform, so that it is in the cache
+// again.
 constexpr int kDistance = 16;
 
 // One thread's work for ever; `Isa` brings the pieces that depend on the instruction set.
@@ -94,7 +97,8 @@ __attribute__((always_inline)) inline void Work(const std::vector<MappedFile>& f
     T* const score = flags + kFlags * kBatch;
     for (int first = 0; first < kBatch; first += kBlockRows) {
       alignas(64) T s[kBlockRows], m[kBlockRows];
-      // Reading and transforming take turns row by row: the stores of one row drain while the next record is read.
+      // Reading and transforming take turns row by row: the stores of one row drain while the next
+      // record is read.
       for (int i = 0; i < kBlockRows; ++i) {
         const Position row = drawn[i % kDistance];
         Isa::Planes(row.planes, board + size_t{kBoard} * (first + i), flags + kFlags * (first + i));

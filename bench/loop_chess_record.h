@@ -1,8 +1,10 @@
-// What the bare loops over chess records share: the two layouts that ordinary writers give them, read by hand, and dice.
+// What the bare loops over chess records share: the two layouts that ordinary writers give them,
+// read by hand, and dice.
 //
 // Threads:  functions without state; Dice belongs to one thread.
 // Owns:     nothing; a Position points into its record.
-// Limits:   a record of any other layout ends the process. 64 bytes behind a record must be readable.
+// Limits:   a record of any other layout ends the process. 64 bytes behind a record must be
+//           readable.
 // Cost:     some ns a record.
 #pragma once
 

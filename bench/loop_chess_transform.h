@@ -1,4 +1,5 @@
-// The arithmetic of the pipeline "chess" by hand: bit planes to board and flags a record, scores by tanh a block.
+// The arithmetic of the pipeline "chess" by hand: bit planes to board and flags a record, scores by
+// tanh a block.
 //
 // Threads:  functions without state.
 // Owns:     nothing.
@@ -21,7 +22,8 @@ inline constexpr int kBoard = 1536;
 inline constexpr int kFlags = 10;
 inline constexpr int kBlockRows = 32;
 
-// The bit of a square, counted from its first (the most significant of its first byte), and its sign, for each of its 24 values.
+// The bit of a square, counted from its first (the most significant of its first byte), and its
+// sign, for each of its 24 values.
 inline constexpr int kPlane[24] = {0, 4, 8,  12, 16, 20, 1, 5, 9,  13, 17, 21,
                                    2, 6, 10, 14, 18, 22, 3, 7, 11, 15, 19, 23};
 constexpr double PlaneSign(int channel) { return channel / 6 % 2 == 0 ? 1 : -1; }
@@ -46,7 +48,8 @@ struct ScoreConstants {
 
 template <typename T>
 struct alignas(64) PlaneTables {
-  // As many bits as T has, one a value; twice over, so that a vector may begin at the middle of a square.
+  // As many bits as T has, one a value; twice over, so that a vector may begin at the middle of a
+  // square.
   using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   Bits mask[48];
   T sign[48];
@@ -64,15 +67,16 @@ struct alignas(64) PlaneTables {
 template <typename T>
 inline constexpr PlaneTables<T> kPlaneTables{};
 
-// tanh(x) = e / (e + 2) with e = expm1(2 |x|), in steps that no vector branches on: 2 |x| = n ln 2 + r, expm1(r) by its Taylor
-// series, e = 2^n expm1(r) + (2^n - 1). Within 3 ulp of the true value.
+// tanh(x) = e / (e + 2) with e = expm1(2 |x|), in steps that no vector branches on: 2 |x| = n ln 2
+// + r, expm1(r) by its Taylor series, e = 2^n expm1(r) + (2^n - 1). Within 3 ulp of the true value.
 inline constexpr double kLog2e = 1.4426950408889634;
 
 #define PENSTOCK_AVX512 \
   __attribute__((target("avx2,fma,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512dq")))
 #define PENSTOCK_AVX2 __attribute__((target("avx2,fma,bmi,bmi2")))
 
-// The floating-point operations of one instruction set and type, so that tanh and the score are written once.
+// The floating-point operations of one instruction set and type, so that tanh and the score are
+// written once.
 struct Avx512Float {
   using T = float;
   using V = __m512;
@@ -180,8 +184,8 @@ struct Avx2Double {
   }
 };
 
-// The body of the score for one vector of scores and mate flags (0 or 1); a macro, since g++ inlines nothing across target
-// attributes of templates.
+// The body of the score for one vector of scores and mate flags (0 or 1); a macro, since g++
+// inlines nothing across target attributes of templates.
 #define PENSTOCK_SCORE(F, s, m, constants, result)                                          \
   do {                                                                                      \
     using V = typename F::V;                                                                \
@@ -209,7 +213,8 @@ constexpr double Factorial(int n) { return n < 2 ? 1 : n * Factorial(n - 1); }
 
 PENSTOCK_AVX512 inline void PlanesAvx512(const uint8_t* p, float* board, float* flags) {
   const PlaneTables<float>& tables = kPlaneTables<float>;
-  // Two squares are three vectors: the first 16 values of one, its last 8 with the first 8 of the next, the next's last 16.
+  // Two squares are three vectors: the first 16 values of one, its last 8 with the first 8 of the
+  // next, the next's last 16.
   const __m512i mask0 = _mm512_load_si512(tables.mask), mask1 = _mm512_load_si512(tables.mask + 16),
                 mask2 = _mm512_load_si512(tables.mask + 32);
   const __m512 sign0 = _mm512_load_ps(tables.sign), sign1 = _mm512_load_ps(tables.sign + 16),

@@ -1,4 +1,5 @@
-// The bare copy that a cache of ready elements comes down to: elements at random places of memory, copied side by side into batches.
+// The bare copy that a cache of ready elements comes down to: elements at random places of memory,
+// copied side by side into batches.
 //
 //   bench_loop_copy --elements N --bytes B --batch ROWS [--seconds S] [--threads N]
 //

@@ -55,7 +55,8 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq"))) inline 
                           _mm512_clmulepi64_epi128(value, factors, 0x11));
 }
 
-// Without a branch on the size: 256 bytes that end with the record, zero in front of it, are folded into 16.
+// Without a branch on the size: 256 bytes that end with the record, zero in front of it, are folded
+// into 16.
 __attribute__((
     target("sse4.2,pclmul,avx512f,avx512bw,avx512vl,avx512dq,vpclmulqdq"))) inline uint32_t
 Crc32cOfRecordAvx512(const uint8_t* p, size_t size) {
@@ -83,8 +84,9 @@ Crc32cOfRecordAvx512(const uint8_t* p, size_t size) {
   return ~(static_cast<uint32_t>(crc) ^ kStartBehindZeros[size]);
 }
 
-// Three streams of kStream bytes side by side, since one crc32 takes three cycles but one can begin in each; then the first two
-// are moved behind the third by a carry-less multiplication with x^(8 n - 33).
+// Three streams of kStream bytes side by side, since one crc32 takes three cycles but one can begin
+// in each; then the first two are moved behind the third by a carry-less multiplication with x^(8
+// n - 33).
 __attribute__((target("sse4.2,pclmul"))) inline uint32_t Crc32cOfRecord(const uint8_t* p,
                                                                         size_t size) {
   constexpr int kStream = 72;

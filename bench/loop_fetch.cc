@@ -1,5 +1,6 @@
-// The bare loop that files at addresses are compared with: libcurl's multi interface on one thread, blocks of a fixed size, so many under way,
-// into memory that is used again and again. Nothing is parsed, kept or handed on.
+// The bare loop that files at addresses are compared with: libcurl's multi interface on one thread,
+// blocks of a fixed size, so many under way, into memory that is used again and again. Nothing is
+// parsed, kept or handed on.
 //
 //     bench_loop_fetch IN_FLIGHT BLOCK_BYTES URL…      one JSON line: bytes, seconds, cpu_seconds
 

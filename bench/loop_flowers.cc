@@ -1,5 +1,6 @@
-// The strictest bare loop for the pipeline "flowers": mapped files with both checksums, libjpeg-turbo, and resize and scale fused
-// into it row by row, so that no image is ever held whole; a private ring of two slots a thread, no shuffle, no hand-over.
+// The strictest bare loop for the pipeline "flowers": mapped files with both checksums,
+// libjpeg-turbo, and resize and scale fused into it row by row, so that no image is ever held
+// whole; a private ring of two slots a thread, no shuffle, no hand-over.
 //
 //   bench_loop_flowers --files GLOB [--seconds S] [--threads N]
 //
@@ -33,8 +34,8 @@ constexpr int kBatch = 40;
 constexpr int kSlots = 2;
 constexpr size_t kImageValues = size_t{kSide} * kRowValues;
 
-// out = 2 ((top + (bottom - top) lerp) / 255) - 1. The quotient is the correctly rounded one: a product with the rounded
-// reciprocal, set right by its remainder.
+// out = 2 ((top + (bottom - top) lerp) / 255) - 1. The quotient is the correctly rounded one: a
+// product with the rounded reciprocal, set right by its remainder.
 __attribute__((target("avx2,fma"))) void FinishRow(const float* top, const float* bottom,
                                                    float lerp, float* out) {
   const __m256 factor = _mm256_set1_ps(lerp), divisor = _mm256_set1_ps(255),
@@ -104,7 +105,8 @@ class Decoder {
       row_ = kernels::MakeBilinearRowPart(
           width, kSide, 0, kSide, kChannels, /*mirrored=*/false,
           arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
-      // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is aligned.
+      // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is
+      // aligned.
       row_bytes_ = (size_t{kChannels} * width + 63) / 64 * 64;
       pixels_ = arena_.Allocate(row_bytes_ * kRowsAtOnce + 4) + 4;
       width_ = width;

@@ -1,6 +1,7 @@
-// The strictest bare loop for the pipeline "imagenet": mapped files with both checksums, libjpeg-turbo's partial decoding of the crop, and
-// resize, flip and normalise fused into it row by row; a private ring of two slots a thread, no shuffle, no hand-over. The crops are drawn
-// from the same distribution, by cheaper dice.
+// The strictest bare loop for the pipeline "imagenet": mapped files with both checksums,
+// libjpeg-turbo's partial decoding of the crop, and resize, flip and normalise fused into it row by
+// row; a private ring of two slots a thread, no shuffle, no hand-over. The crops are drawn from the
+// same distribution, by cheaper dice.
 //
 //   bench_loop_imagenet --files GLOB [--seconds S] [--threads N]
 //
@@ -114,7 +115,8 @@ class Decoder {
         kernels::MakeBilinearRowPart(width_, kSide, 0, kSide, kChannels, /*mirrored=*/false,
                                      arena_.Allocate(kernels::BilinearRowBytes(kSide, kChannels)));
     kernels::MakeBilinearTaps(height_, kSide, taps_);
-    // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is aligned.
+    // libjpeg-turbo writes aligned rows past the caches, and they are read at once: so none is
+    // aligned.
     const size_t row_bytes = (size_t{kChannels} * width + 63) / 64 * 64;
     uint8_t* const pixels = arena_.Allocate(row_bytes * kRowsAtOnce + 4) + 4;
     JSAMPROW rows[kRowsAtOnce];

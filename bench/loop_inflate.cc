@@ -1,10 +1,11 @@
-// ISA-L's bare inflate of gzip shards: mapped files, each inflated from its beginning to its end by one thread at a time, and nothing
-// done with the bytes. What reading compressed shards is compared with.
+// ISA-L's bare inflate of gzip shards: mapped files, each inflated from its beginning to its end by
+// one thread at a time, and nothing done with the bytes. What reading compressed shards is compared
+// with.
 //
 //   bench_loop_inflate --files GLOB --records N [--seconds S] [--threads N]
 //
-// N is the number of records in all the files: what is inflated is counted as a part of them. Prints
-// {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}.
+// N is the number of records in all the files: what is inflated is counted as a part of them.
+// Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}.
 #include <isa-l/igzip_lib.h>
 
 #include <algorithm>

@@ -1,13 +1,14 @@
-// simdjson's bare loop over JSON lines: files that were read before, its On-Demand interface as its manual has it, `id` (int64) and `text` (string) of each
-// line copied into batches of 256 in a private ring, and no hand-over. What json_lines and decode_json are compared with. Lines are found by
-// memchr; the loop stops looking at a document behind the second field.
+// simdjson's bare loop over JSON lines: files that were read before, its On-Demand interface as its
+// manual has it, `id` (int64) and `text` (string) of each line copied into batches of 256 in a
+// private ring, and no hand-over. What json_lines and decode_json are compared with. Lines are
+// found by memchr; the loop stops looking at a document behind the second field.
 //
 //   bench_loop_json --files GLOB [--seconds S] [--threads N]
 //
 // Prints {"examples_per_s": …, "cpu_s_per_million": …, "seconds": …}.
 //
-// The interface is compiled for AVX2 (CMakeLists.txt), since its strings and numbers take the instruction set of the compiler and not that of
-// the machine.
+// The interface is compiled for AVX2 (CMakeLists.txt), since its strings and numbers take the
+// instruction set of the compiler and not that of the machine.
 #include <glob.h>
 #include <simdjson.h>
 

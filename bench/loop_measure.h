@@ -1,4 +1,5 @@
-// What both bare loops share besides records: flags, threads, the measured window and its line of JSON.
+// What both bare loops share besides records: flags, threads, the measured window and its line of
+// JSON.
 //
 // Threads:  Measure() starts and joins its own.
 // Owns:     nothing.
@@ -87,8 +88,8 @@ struct LoopClock {
   }
 };
 
-// Runs `work(thread, counter, stop)` on each thread and prints what it did in a window of the given length, half a second after
-// the start.
+// Runs `work(thread, counter, stop)` on each thread and prints what it did in a window of the given
+// length, half a second after the start.
 inline void Measure(const LoopFlags& flags,
                     const std::function<void(int, LoopCounter&, const std::atomic<bool>&)>& work) {
   std::atomic<bool> stop{false};

@@ -1,5 +1,6 @@
-// The strictest bare loop for reading and parsing: mapped files, both checksums, Examples parsed by hand, `d` and `s` copied into
-// batches of 512 in a private ring, and no hand-over. What the engine's reading is compared with.
+// The strictest bare loop for reading and parsing: mapped files, both checksums, Examples parsed by
+// hand, `d` and `s` copied into batches of 512 in a private ring, and no hand-over. What the
+// engine's reading is compared with.
 //
 //   bench_loop_parse --files GLOB [--shuffle N] [--seconds S] [--threads N]
 //

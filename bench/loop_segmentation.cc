@@ -1,5 +1,6 @@
-// The strictest bare loop for the pipeline "segmentation": mapped records with both checksums, the same inflate and unfilter, crop or pad
-// and scale or one-hot written straight into a private ring of two slots a thread; no shuffle, no hand-over.
+// The strictest bare loop for the pipeline "segmentation": mapped records with both checksums, the
+// same inflate and unfilter, crop or pad and scale or one-hot written straight into a private ring
+// of two slots a thread; no shuffle, no hand-over.
 //
 //   bench_loop_segmentation --files GLOB [--seconds S] [--threads N]
 //
@@ -45,7 +46,8 @@ struct Image {
       Die("not a plain PNG", "or damaged");
   }
 
-  // Calls write(y, x, count, pixels) for the stretches of the 512 x 512 window that the image covers, and clear(y, x, count) for others.
+  // Calls write(y, x, count, pixels) for the stretches of the 512 x 512 window that the image
+  // covers, and clear(y, x, count) for others.
   template <typename Write, typename Clear>
   void Window(const Write& write, const Clear& clear) const {
     const int top = (height - kSide) / 2, left = (width - kSide) / 2;

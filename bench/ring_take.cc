@@ -2,9 +2,9 @@
 //
 //   ring_take SOCKET PIPELINE CONSUMERS
 //
-// Attaches that many consumers of a broadcast, each in a thread of its own that reads the ends of every batch. Prints as
-// JSON how long the first one's attaching took, up to its first batch; then, for each line of its standard input, how many
-// batches the slowest has taken so far.
+// Attaches that many consumers of a broadcast, each in a thread of its own that reads the ends of
+// every batch. Prints as JSON how long the first one's attaching took, up to its first batch; then,
+// for each line of its standard input, how many batches the slowest has taken so far.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

@@ -3,7 +3,8 @@
 //   ring_wake [ROUNDS]
 //
 //   handover_spin  ns from before Publish() until a consumer that spins has the batch
-//   wake           ns until a consumer that sleeps has it, beside a bare FUTEX_WAKE of a thread that waits; by turns
+//   wake           ns until a consumer that sleeps has it, beside a bare FUTEX_WAKE of a thread
+//                  that waits; by turns
 //   futex_calls    system calls on the ring's futex for ROUNDS × 100 batches that nobody waited for
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,10 +2,12 @@
 //
 //   bench_text_pack --spec FILE [--steps N] [--workers N]
 //
-// Runs the spec for N steps, with slots that are free again at once, and prints what its first stage that packs has done:
-// {"ns_per_token": …, "cpu_ns_per_token": …, "tokens": …, "padding": …, "sequences": …, "documents": …, "seconds": …}. The time is that
-// of all workers inside of the stage: measuring documents, choosing their sequences, and writing the rows; on a busy machine it has that
-// of others in it. The processor time is the whole process', in which documents are made too. `padding` is a part of all tokens.
+// Runs the spec for N steps, with slots that are free again at once, and prints what its first
+// stage that packs has done: {"ns_per_token": …, "cpu_ns_per_token": …, "tokens": …, "padding": …,
+// "sequences": …, "documents": …, "seconds": …}. The time is that of all workers inside of the
+// stage: measuring documents, choosing their sequences, and writing the rows; on a busy machine it
+// has that of others in it. The processor time is the whole process', in which documents are made
+// too. `padding` is a part of all tokens.
 #include <time.h>
 
 #include <chrono>

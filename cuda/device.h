@@ -1,10 +1,11 @@
-// One device of the machine, by its primary context: that of torch, JAX and CuPy in the same process.
+// One device of the machine, by its primary context: that of torch, JAX and CuPy in the same
+// process.
 //
 // Threads:  safe from any thread. A context is current in a thread only inside of Entered.
 // Owns:     a reference to the primary context, until the last reference to the device is gone.
 // Limits:   streams, events and memory are their makers' to give back before the device.
-// Cost:     the first one of a process makes the context: tenths of a second, and some hundred MiB on the
-//           device.
+// Cost:     the first one of a process makes the context: tenths of a second, and some hundred MiB
+//           on the device.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ class Device {
   ContextHandle context_ = nullptr;
 };
 
-// Makes the device's context the calling thread's for as long as it lives, and then the one before again.
+// Makes the device's context the calling thread's for as long as it lives, and then the one before
+// again.
 class Entered {
  public:
   explicit Entered(const Device& device) : device_(device) {

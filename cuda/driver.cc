@@ -13,7 +13,8 @@ using ring::Status;
 constexpr const char* kLibrary = "libcuda.so.1";
 // The functions are asked for as they were in this version, whatever the driver's own is.
 constexpr int32_t kInterfaceVersion = 12000;
-// CU_GET_PROC_ADDRESS_LEGACY_STREAM: the null stream is that of the device, whatever a program around this one was compiled for.
+// CU_GET_PROC_ADDRESS_LEGACY_STREAM: the null stream is that of the device, whatever a program
+// around this one was compiled for.
 constexpr uint64_t kLegacyStream = 1;
 
 using GetProcAddress = Result (*)(const char* symbol, void** function, int32_t version,

@@ -1,12 +1,12 @@
-// The one table of CUDA functions: every call that this project makes into CUDA goes through it, so that
-// a test can fill it with its own, and no program is linked to a CUDA library.
+// The one table of CUDA functions: every call that this project makes into CUDA goes through it, so
+// that a test can fill it with its own, and no program is linked to a CUDA library.
 //
-// LoadDriver() takes the functions from the machine's driver library, which is loaded when it is called
-// and not before, by the driver's own entry-point API (cuGetProcAddress). What a program without a driver
-// gets is a sentence.
+// LoadDriver() takes the functions from the machine's driver library, which is loaded when it is
+// called and not before, by the driver's own entry-point API (cuGetProcAddress). What a program
+// without a driver gets is a sentence.
 //
-// The types are CUDA's, declared anew, so that this builds without the toolkit; tests/cuda compares them
-// with cuda.h where there is one.
+// The types are CUDA's, declared anew, so that this builds without the toolkit; tests/cuda compares
+// them with cuda.h where there is one.
 //
 // Threads:  constant once it is filled.
 // Owns:     nothing; the library stays loaded until the process ends.
@@ -165,12 +165,12 @@ struct Driver {
 // $PENSTOCK_CUDA_DRIVER, else libcuda.so.1.
 std::string DriverLibrary();
 
-// Fills the table from a driver library and initialises it. kFailedPrecondition, with the reason, where
-// there is no driver, none that works, one that is too old, or no device.
+// Fills the table from a driver library and initialises it. kFailedPrecondition, with the reason,
+// where there is no driver, none that works, one that is too old, or no device.
 ring::Status LoadDriver(const std::string& library, Driver* out);
 
-// An error of a call: "WHAT: CUDA_ERROR_… (number)". kResourceExhausted for lack of memory, kUnavailable
-// for everything that a device may do by itself.
+// An error of a call: "WHAT: CUDA_ERROR_… (number)". kResourceExhausted for lack of memory,
+// kUnavailable for everything that a device may do by itself.
 ring::Status CallError(const Driver& driver, Result result, const std::string& what);
 
 }  // namespace penstock::cuda

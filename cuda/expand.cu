@@ -1,4 +1,5 @@
-// The kernels: expand_body.h's functions for each thread of a grid. Their names are those of expansion.cc.
+// The kernels: expand_body.h's functions for each thread of a grid. Their names are those of
+// expansion.cc.
 #include "cuda/expand_body.h"
 
 namespace {

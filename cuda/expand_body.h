@@ -1,10 +1,11 @@
-// What the device computes, as plain functions: nvcc compiles them into kernels (expand.cu), and any
-// compiler into functions of the host, with which tests compare the same bytes with the CPU's.
+// What the device computes, as plain functions: nvcc compiles them into kernels (expand.cu), and
+// any compiler into functions of the host, with which tests compare the same bytes with the CPU's.
 //
-// A work item makes the values of one store of 16 bytes (of an image whose three or four channels go first, one store for each channel where
-// stores divide a plane). Narrower stores,
-// or strides between those of neighbouring threads, would touch lines of memory more than once; and a path that loads all that it needs
-// before it looks at any of it waits for memory once. What does not lie as that needs takes the other path, value by value.
+// A work item makes the values of one store of 16 bytes (of an image whose three or four channels
+// go first, one store for each channel where stores divide a plane). Narrower stores,
+// or strides between those of neighbouring threads, would touch lines of memory more than once; and
+// a path that loads all that it needs before it looks at any of it waits for memory once. What does
+// not lie as that needs takes the other path, value by value.
 //
 // Threads:  items are independent.
 // Owns:     nothing; memory is the caller's and large enough.
@@ -100,8 +101,9 @@ PENSTOCK_HOST_DEVICE uint32_t NormalizeItems(const NormalizeArguments& arguments
   return (values + kStoreValues<To> - 1) / kStoreValues<To>;
 }
 
-// Of the following functions `first` is the first of the kStoreValues values, or pixels, that they make, `from` is read from there on, and `to`
-// written. `own` is the distance of the channels' tables. kChannels: how many there are, 0 where the compiler is not to know.
+// Of the following functions `first` is the first of the kStoreValues values, or pixels, that they
+// make, `from` is read from there on, and `to` written. `own` is the distance of the channels'
+// tables. kChannels: how many there are, 0 where the compiler is not to know.
 
 template <typename To, uint32_t kChannels>
 PENSTOCK_HOST_DEVICE void NormalizeValues(const NormalizeArguments& arguments, const To* table,
@@ -181,7 +183,8 @@ PENSTOCK_HOST_DEVICE Pack<uint8_t, kValues> ReadApart(const uint8_t* from, uint3
                                                       const uint8_t* begin, const uint8_t* end) {
   Pack<uint8_t, kValues> read;
   if constexpr (kChannels != 0) {
-    // By the words that hold them: a byte at a time, neighbouring threads would ask for each line of memory many times.
+    // By the words that hold them: a byte at a time, neighbouring threads would ask for each line
+    // of memory many times.
     constexpr uint32_t kSpan = (kValues - 1) * kChannels + 1;
     constexpr uint32_t kWords = (kSpan + 2 * (sizeof(uint64_t) - 1)) / sizeof(uint64_t);
     const uint32_t skipped = reinterpret_cast<uintptr_t>(from) % sizeof(uint64_t);
@@ -206,7 +209,8 @@ PENSTOCK_HOST_DEVICE Pack<uint8_t, kValues> ReadApart(const uint8_t* from, uint3
   return read;
 }
 
-// Channels first, of any size: kStoreValues values from `pixel` of a plane on, where planes of all images follow each other without a gap.
+// Channels first, of any size: kStoreValues values from `pixel` of a plane on, where planes of all
+// images follow each other without a gap.
 template <typename To, uint32_t kChannels>
 PENSTOCK_HOST_DEVICE void NormalizePlaneItem(const NormalizeArguments& arguments, const To* table,
                                              uint64_t image, uint32_t channel, uint32_t pixel) {
@@ -245,10 +249,12 @@ PENSTOCK_HOST_DEVICE void NormalizePlaneItem(const NormalizeArguments& arguments
   StorePack(made, count, reinterpret_cast<To*>(arguments.to) + plane * arguments.pixels + pixel);
 }
 
-// The items of thread number `thread` of `threads`: a grid's width apart, so that neighbours lie side by side in memory. What an item's
-// place in its row is takes a division at the first one, and an addition at each of the next.
+// The items of thread number `thread` of `threads`: a grid's width apart, so that neighbours lie
+// side by side in memory. What an item's place in its row is takes a division at the first one, and
+// an addition at each of the next.
 
-// Calls item(row, column) for those of rows of `columns` values that follow each other without a gap.
+// Calls item(row, column) for those of rows of `columns` values that follow each other without a
+// gap.
 template <uint32_t kValues, typename Item>
 PENSTOCK_HOST_DEVICE void ForStores(uint64_t rows, uint32_t columns, uint32_t thread,
                                     uint32_t threads, Item item) {
@@ -277,7 +283,8 @@ PENSTOCK_HOST_DEVICE void NormalizePlanes(const NormalizeArguments& arguments, c
   uint32_t channel = 0;
   ForStores<kStoreValues<To>>(arguments.images * channels, arguments.pixels, thread, threads,
                               [&](uint64_t plane, uint32_t pixel) {
-                                // Planes since the last item are few: 32 bits, which divide several times as fast as 64.
+                                // Planes since the last item are few: 32 bits, which divide several
+                                // times as fast as 64.
                                 channel += static_cast<uint32_t>(plane - last);
                                 image += channel / channels;
                                 channel %= channels;

@@ -16,7 +16,8 @@ using ring::TensorDType;
 constexpr int64_t kMaxDepth = 1 << 20;
 // So that an item's end, and a thread's next item, are numbers of 32 bits.
 constexpr uint64_t kMaxRowValues = UINT32_MAX / 2;
-// Blocks for each multiprocessor, of which each thread takes several items: enough for all devices to be full to the end.
+// Blocks for each multiprocessor, of which each thread takes several items: enough for all devices
+// to be full to the end.
 constexpr uint64_t kBlocks = 32;
 
 Status Invalid(std::string message) { return {Code::kInvalidArgument, std::move(message)}; }
@@ -170,7 +171,8 @@ Status Expander::Prepare(const Expansion& expansion, TensorDType from_dtype,
       // One channel lies the same way either way.
       normalize.channels_first = expansion.channels_first && normalize.channels > 1;
       normalize.tables = IsPerChannel(expansion) ? normalize.channels : 1;
-      // Rows whose layout stays follow each other without a gap: as one, all but its first item begin where stores may.
+      // Rows whose layout stays follow each other without a gap: as one, all but its first item
+      // begin where stores may.
       const uint64_t values = Product(from_shape, 0, from_shape.size());
       if (normalize.channels_first == 0 && values > 0 && values <= kMaxRowValues) {
         normalize.pixels *= static_cast<uint32_t>(std::exchange(normalize.images, 1));

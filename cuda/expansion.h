@@ -37,14 +37,15 @@ struct Expansion {
   uint64_t bytes = 0;
 };
 
-// Checks an expansion of a tensor of fixed size and fills in its result. kInvalidArgument says what was
-// expected and what was found.
+// Checks an expansion of a tensor of fixed size and fills in its result. kInvalidArgument says what
+// was expected and what was found.
 ring::Status Plan(ring::TensorDType from, const std::vector<int64_t>& shape, Expansion* expansion);
 
 // The kernels that this program was built with; empty when it was built without nvcc.
 std::span<const uint8_t> Kernels();
 
-// A planned expansion that a device is ready to run: its kernel, and the table that normalize looks up. Not to outlive its Expander.
+// A planned expansion that a device is ready to run: its kernel, and the table that normalize looks
+// up. Not to outlive its Expander.
 class ReadyExpansion {
  public:
   ~ReadyExpansion();
@@ -70,8 +71,8 @@ class ReadyExpansion {
 
 class Expander {
  public:
-  // `kernels`: what cuModuleLoadData takes. kUnimplemented when there are none, kFailedPrecondition when the
-  // device cannot run them.
+  // `kernels`: what cuModuleLoadData takes. kUnimplemented when there are none, kFailedPrecondition
+  // when the device cannot run them.
   static ring::Status Create(std::shared_ptr<const Device> device, std::span<const uint8_t> kernels,
                              std::unique_ptr<Expander>* out);
   ~Expander();

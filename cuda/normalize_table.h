@@ -1,5 +1,6 @@
-// Every value that `normalize` can give: of each byte, for each channel that has numbers of its own. A kernel looks values up in it, since
-// two divisions for each would take longer than its way through memory; and it is made on the host, so that the bytes are the host's.
+// Every value that `normalize` can give: of each byte, for each channel that has numbers of its
+// own. A kernel looks values up in it, since two divisions for each would take longer than its way
+// through memory; and it is made on the host, so that the bytes are the host's.
 //
 // Threads:  any.
 // Owns:     nothing.
@@ -21,8 +22,8 @@ uint16_t ToBrainBits(float value);
 // Whether each channel has numbers of its own; otherwise the table is one channel's.
 bool IsPerChannel(const Expansion& expansion);
 
-// The bytes of (x / scale - mean) / deviation for x in [0, 256) of each of `channels`, in the expansion's dtype. float64 is computed in
-// float64, all others in float32 and rounded.
+// The bytes of (x / scale - mean) / deviation for x in [0, 256) of each of `channels`, in the
+// expansion's dtype. float64 is computed in float64, all others in float32 and rounded.
 std::vector<uint8_t> NormalizeTable(const Expansion& expansion, uint32_t channels);
 
 }  // namespace penstock::cuda

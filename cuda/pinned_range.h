@@ -1,5 +1,5 @@
-// A range of memory that is mapped in this process, registered with CUDA, so that copies from it need no
-// other copy and no processor.
+// A range of memory that is mapped in this process, registered with CUDA, so that copies from it
+// need no other copy and no processor.
 //
 // Threads:  any, one at a time.
 // Owns:     the registration, which ends with it and before the mapping does.

@@ -12,8 +12,8 @@ using ring::Status;
 
 namespace {
 
-// Smaller pieces the driver takes out of a block of this size, and a handle opens the whole block: what
-// else lies in it would be shared too.
+// Smaller pieces the driver takes out of a block of this size, and a handle opens the whole block:
+// what else lies in it would be shared too.
 constexpr uint64_t kHandleBlock = 2 << 20;
 
 // As a driver's function takes a descriptor: in the pointer itself.

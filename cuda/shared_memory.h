@@ -1,13 +1,16 @@
-// Device memory that other processes open: by a file descriptor where the device can make one (virtual memory management), else by a
-// 64-byte handle of CUDA IPC.
+// Device memory that other processes open: by a file descriptor where the device can make one
+// (virtual memory management), else by a 64-byte handle of CUDA IPC.
 //
-// A descriptor is worth more than a handle: only who was sent it over a socket has it, it opens the memory in a container with a PID
-// namespace of its own too, and nobody can guess it. Writable is either.
+// A descriptor is worth more than a handle: only who was sent it over a socket has it, it opens the
+// memory in a container with a PID namespace of its own too, and nobody can guess it. Writable is
+// either.
 //
 // Threads:  constant after Create() and Open().
-// Owns:     the memory, or its mapping here; the driver keeps memory until the last process has let go of it.
-// Limits:   memory by descriptor is a multiple of the device's granularity, 2 MiB on those of today; by handle of 2 MiB, since CUDA
-//           shares the whole block out of which it has taken a smaller piece.
+// Owns:     the memory, or its mapping here; the driver keeps memory until the last process has let
+//           go of it.
+// Limits:   memory by descriptor is a multiple of the device's granularity, 2 MiB on those of
+//           today; by handle of 2 MiB, since CUDA shares the whole block out of which it has taken
+//           a smaller piece.
 // Source:   CUDA Driver API, "Virtual Memory Management" and "Unified Addressing".
 #pragma once
 

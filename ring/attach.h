@@ -14,16 +14,16 @@
 // with "PNSTKATT".
 //
 // A request may also be about a spec, so that a client needs neither gRPC nor Protobuf: create,
-// validate and delete. Spec and cursor come in a memory file beside the request, and the answer goes
-// back in another one:
+// validate and delete. Spec and cursor come in a memory file beside the request, and the answer
+// goes back in another one:
 //
 //   AttachRequest + one memory file  ──►  its parts one after another: the spec's text, the name that
 //                                         messages call it by, the folder of relative paths, a cursor
 //   AttachReply + one memory file    ◄──  JSON of a ValidatePipelineResponse (control.proto); of a
 //                                         delete, and with an error, no file
 //
-// While it waits for that, a client may ask on another connection whether the daemon is still at work
-// (a probe). Any answer is a sign of life, a refusal by a daemon that knows no probes too.
+// While it waits for that, a client may ask on another connection whether the daemon is still at
+// work (a probe). Any answer is a sign of life, a refusal by a daemon that knows no probes too.
 //
 // Threads:  the functions hold no state and are safe from any thread.
 // Owns:     a descriptor passed in stays the caller's; one handed out is the caller's to close.
@@ -46,7 +46,8 @@ inline constexpr uint64_t kRequestMagic = 0x5454414b54534e50;  // "PNSTKATT"
 inline constexpr uint64_t kReplyMagic = 0x5045524b54534e50;    // "PNSTKREP"
 inline constexpr uint32_t kMaxGroupBytes = 64;
 inline constexpr uint32_t kMaxReplyMessageBytes = 960;
-// Segment, control page, bell; and for who has asked for them the table of device_layout.h and, where it says so, the memory's.
+// Segment, control page, bell; and for who has asked for them the table of device_layout.h and,
+// where it says so, the memory's.
 inline constexpr uint32_t kAttachDescriptors = 3;
 inline constexpr uint32_t kMaxAttachDescriptors = 5;
 
@@ -55,16 +56,19 @@ enum class Operation : uint32_t {
   kCreate = 2,    // the pipeline's name goes over that of the spec, if it is given
   kValidate = 3,  // starts nothing
   kDelete = 4,
-  kProbe =
-      5,  // answered at once and without a file: the daemon is at work, however long another request takes it
+  // Answered at once and without a file: the daemon is at work, however long another request takes
+  // it
+  kProbe = 5,
   kSkipped = 6,  // of a pipeline: what it has left out, as JSON of a ListSkippedResponse
   kStats = 7,    // of a pipeline: what it does, as JSON of a PipelineStats
-  kCount =
-      8,  // of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
-  kRedivide =
-      9,  // of a pipeline: from the step that the spec's part has in decimals on, its batches are divided among these hosts; JSON of an UpdatePipelineResponse
-  // With a socket of packets in the place of the memory file: the caller offers to start worker processes for its user's functions
-  // (server/python/offers.h). FailedPrecondition where the daemon is of that user, and starts them itself.
+  // Of a spec: how many steps it has, as JSON {"steps": "12"}, or {"why_not": "…"}; starts nothing
+  kCount = 8,
+  // Of a pipeline: from the step that the spec's part has in decimals on, its batches are divided
+  // among these hosts; JSON of an UpdatePipelineResponse
+  kRedivide = 9,
+  // With a socket of packets in the place of the memory file: the caller offers to start worker
+  // processes for its user's functions (server/python/offers.h). FailedPrecondition where the
+  // daemon is of that user, and starts them itself.
   kOffer = 10,
 };
 
@@ -151,8 +155,8 @@ struct AttachReply {
   uint32_t consumer;
   uint64_t start_step;
   uint32_t message_bytes;
-  uint32_t
-      descriptors;  // 3 of an attach (4 or 5 with a device's), 1 of an answer in a memory file, 0 with an error
+  // 3 of an attach (4 or 5 with a device's), 1 of an answer in a memory file, 0 with an error
+  uint32_t descriptors;
   uint64_t reserved[3];
   char message[kMaxReplyMessageBytes];
 };
@@ -202,9 +206,10 @@ AttachRequest EncodeRequest(std::string_view pipeline, std::string_view group);
 AttachRequest EncodeRequest(std::string_view pipeline, const ConsumerSpec& consumer,
                             const ConsumerPosition& position);
 
-// Connects to the daemon at `socket_path`; `socket` receives a descriptor that is the caller's to close
-// and does not block. The error says the cause and the next command to type.
-// While the daemon's queue of connections is full it asks `is_cancelled`, if there is one, every kCancelNs: Cancelled once that is true.
+// Connects to the daemon at `socket_path`; `socket` receives a descriptor that is the caller's to
+// close and does not block. The error says the cause and the next command to type.
+// While the daemon's queue of connections is full it asks `is_cancelled`, if there is one, every
+// kCancelNs: Cancelled once that is true.
 inline constexpr uint64_t kCancelNs = 100'000'000;
 Status ConnectToDaemon(const std::string& socket_path, uint64_t timeout_ns, int* socket,
                        const std::function<bool()>& is_cancelled = nullptr);
@@ -228,8 +233,8 @@ Status Attach(const std::string& socket_path, std::string_view pipeline, std::st
 Status Attach(const std::string& socket_path, const AttachRequest& request, uint64_t timeout_ns,
               Attachment* out, const std::function<bool()>& is_cancelled = nullptr);
 
-// The same in two halves, for a client that does other things while the daemon takes its time: `socket`
-// is the caller's to close until FinishAttach() has succeeded, which puts it into `out`.
+// The same in two halves, for a client that does other things while the daemon takes its time:
+// `socket` is the caller's to close until FinishAttach() has succeeded, which puts it into `out`.
 Status StartAttach(const std::string& socket_path, const AttachRequest& request,
                    uint64_t timeout_ns, int* socket,
                    const std::function<bool()>& is_cancelled = nullptr);

@@ -51,13 +51,17 @@ struct ConsumerSpec {
   // Set by the daemon: whose process it is, and whether it may send away those of others.
   uint32_t uid = UINT32_MAX;
   bool may_send_away = false;
-  // Set by the daemon: the last eighth of the ring's places is kept from it if its user has that many, for other users.
+  // Set by the daemon: the last eighth of the ring's places is kept from it if its user has that
+  // many, for other users.
   bool shares_places = false;
-  // Set by the daemon: its user may only attach. Others wait for such a user for a limited time in all (ring/guest_purses.h).
+  // Set by the daemon: its user may only attach. Others wait for such a user for a limited time in
+  // all (ring/guest_purses.h).
   bool is_guest = false;
-  // Set by the daemon: `slow` and `lag_ms` are what its group was told (Writer::SetSlowPolicy()), and hold for a group of any kind.
+  // Set by the daemon: `slow` and `lag_ms` are what its group was told (Writer::SetSlowPolicy()),
+  // and hold for a group of any kind.
   bool group_is_told = false;
-  // It takes the steps from the device's memory too, where the ring has some (ring/device_layout.h).
+  // It takes the steps from the device's memory too, where the ring has some
+  // (ring/device_layout.h).
   bool on_device = false;
 
   uint32_t places() const { return mode == GroupMode::kRank ? world_size * replicas : 0; }

@@ -38,9 +38,11 @@ struct Consumer {
   uint64_t looks = 0;          // how often Tick() has looked at it
   uint64_t waiting_looks = 0;  // and found it asleep: it waits for batches
   bool evicted = false;        // since it was sent away for good
-  // How many batches an honest one can hold: by the largest share that it has had. A share shrinks when others come; what is held does not.
+  // How many batches an honest one can hold: by the largest share that it has had. A share shrinks
+  // when others come; what is held does not.
   uint32_t held_max = 0;
-  // When it was last found waiting, and at which position: it may be awake for a moment, and wait on.
+  // When it was last found waiting, and at which position: it may be awake for a moment, and wait
+  // on.
   uint64_t waited_ns = 0;
   uint64_t waited_position = kNoStep;
   HoldUp hold_up;
@@ -67,8 +69,8 @@ class ConsumerTable {
 
   // Whether the newcomer's mode is that of its group, if there is one.
   Status CheckGroup(const ConsumerSpec& spec) const;
-  // The consumer whose place the newcomer wants, by rank, name or identity; null if it is free. Whoever has left wants none any more,
-  // whatever it still holds.
+  // The consumer whose place the newcomer wants, by rank, name or identity; null if it is free.
+  // Whoever has left wants none any more, whatever it still holds.
   Consumer* FindRival(const ConsumerSpec& spec);
 
   RankGroup* FindRank(std::string_view group);
@@ -79,23 +81,23 @@ class ConsumerTable {
   void Add(Consumer consumer);
   // The place, if it is empty, is nobody's from now on.
   void LeaveEmptyPlace(std::string_view group, uint32_t place);
-  // Takes a consumer out of the table; its page is null when there is none of that id. In its group,
-  // a place waits for its successor unless it has left of its own accord, and steps go back.
+  // Takes a consumer out of the table; its page is null when there is none of that id. In its
+  // group, a place waits for its successor unless it has left of its own accord, and steps go back.
   Consumer Remove(uint32_t id, const SlotTable& slots);
-  // It gets no further step, and its name and place are free; what it holds stays its own. `message`
-  // says why. Returns the bit to wake.
+  // It gets no further step, and its name and place are free; what it holds stays its own.
+  // `message` says why. Returns the bit to wake.
   uint32_t Judge(Consumer& consumer, int32_t verdict, std::string_view message,
                  const SlotTable& slots);
 
   // The slots that the consumer holds, as bits, by its own account of its position; one that claims
   // more than it can hold (held_max) wins nothing by it.
   uint64_t HeldAtMost(const Consumer& consumer, uint64_t position, const SlotTable& slots) const;
-  // How many slots it keeps, in a group of any kind: no more than the largest share that it has had. One beyond that, which it copies, is
-  // soon let go of, unless it has been sent away.
+  // How many slots it keeps, in a group of any kind: no more than the largest share that it has
+  // had. One beyond that, which it copies, is soon let go of, unless it has been sent away.
   uint32_t NumKept(const Consumer& consumer, const SlotTable& slots);
 
-  // Takes over what each consumer has written about its stop and its releases, so that the name and place of one that has left are free,
-  // and returns the members for SlotTable.
+  // Takes over what each consumer has written about its stop and its releases, so that the name and
+  // place of one that has left are free, and returns the members for SlotTable.
   std::span<const Member> Members();
 
   // Publishes to the split groups.
@@ -105,8 +107,8 @@ class ConsumerTable {
 
   // Whether somebody takes steps of the split group, or may.
   bool HasTaker(const SplitGroup& split) const;
-  // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other consumers are there,
-  // which they would hold up. Returns whether there were any.
+  // Forgets the split groups that have had nobody who takes steps for `rejoin_ns` while other
+  // consumers are there, which they would hold up. Returns whether there were any.
   bool DropDeserted(uint64_t now_ns, uint64_t rejoin_ns);
   // Forgets a split group. Who still holds a step of it keeps its slot. REQUIRES: !HasTaker().
   void Drop(std::string_view group);

@@ -1,16 +1,19 @@
-// The slots of a ring in a device's memory, as a client that asked for them is told: a sealed memory file,
-// the fourth descriptor of an attach reply (ring/attach.h).
+// The slots of a ring in a device's memory, as a client that asked for them is told: a sealed
+// memory file, the fourth descriptor of an attach reply (ring/attach.h).
 //
-//   DeviceTable                 what memory, on which device, and the handles by which CUDA opens it
+//   DeviceTable                 what memory, on which device, and the handles by which CUDA opens
+//                               it
 //   DeviceTensor[num_tensors]   where each tensor lies in a slot, and what it is there
 //
-// Step s of slot n is on the device when the event of slot n is over, which was recorded before the step was
-// published: a consumer looks at it (cuEventQuery), reads, and releases the slot, by the ring's control page, when
-// its reading is done. A stream should not wait for it (cuStreamWaitEvent): a daemon that is killed leaves events
-// that are never over. Slots, leases and steps are those of the segment.
+// Step s of slot n is on the device when the event of slot n is over, which was recorded before the
+// step was published: a consumer looks at it (cuEventQuery), reads, and releases the slot, by the
+// ring's control page, when its reading is done. A stream should not wait for it
+// (cuStreamWaitEvent): a daemon that is killed leaves events that are never over. Slots, leases and
+// steps are those of the segment.
 //
-// Handles are CUDA's own, 64 bytes each. The memory is opened by one, or by a descriptor, which is then the reply's fifth. Whoever
-// holds either may write the memory: they are given to processes of the daemon's own user only.
+// Handles are CUDA's own, 64 bytes each. The memory is opened by one, or by a descriptor, which is
+// then the reply's fifth. Whoever holds either may write the memory: they are given to processes of
+// the daemon's own user only.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +41,8 @@ struct DeviceTable {
   uint32_t tensor_bytes;
   uint64_t slot_stride;
   uint64_t memory_bytes;
-  uint64_t
-      mapped_bytes;  // what the descriptor maps, at least memory_bytes; 0: there is none, but `memory`
+  // What the descriptor maps, at least memory_bytes; 0: there is none, but `memory`
+  uint64_t mapped_bytes;
   uint64_t reserved[7];
   uint8_t memory[kDeviceHandleBytes];
   uint8_t events[kMaxSlots][kDeviceHandleBytes];  // those of slots in use

@@ -5,8 +5,7 @@
 // A futex in each control page would need futex_waitv (Linux 5.16) to wait for several consumers.
 //
 // Threads:  every call is safe from any thread; of several threads in Wait() one sleeps on the
-// bells
-//           and wakes the others.
+//           bells and wakes the others.
 // Owns:     the daemon's own bell; a consumer's is watched from Watch() until it is closed by its
 //           owner and every client.
 // Cost:     a system call for Wait(), for Ring(), and for a client's ring.

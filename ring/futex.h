@@ -16,7 +16,8 @@
 
 namespace penstock::ring {
 
-// The calls of this process on futexes of rings, waits and wake-ups: what shows that nobody calls while nobody sleeps.
+// The calls of this process on futexes of rings, waits and wake-ups: what shows that nobody calls
+// while nobody sleeps.
 inline std::atomic<uint64_t> num_futex_calls{0};
 
 inline uint64_t MonotonicNs() {

@@ -1,4 +1,5 @@
-// Since when somebody holds up others, and how long the others wait for a group of ranks or of a split.
+// Since when somebody holds up others, and how long the others wait for a group of ranks or of a
+// split.
 //
 // Threads:  plain values, under the writer's mutex.
 #pragma once

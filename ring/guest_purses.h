@@ -1,6 +1,8 @@
-// How long users who may only attach may hold up others: a purse of time for each. While one holds up others it is spent as fast as time
-// goes, else it fills again at a tenth of that. Whoever has spent it is waited for no longer, until a tenth of it is there again: so
-// others wait for such a user for the length of a purse at first, and for a tenth of the time from then on, whatever that one does.
+// How long users who may only attach may hold up others: a purse of time for each. While one holds
+// up others it is spent as fast as time goes, else it fills again at a tenth of that. Whoever has
+// spent it is waited for no longer, until a tenth of it is there again: so others wait for such a
+// user for the length of a purse at first, and for a tenth of the time from then on, whatever that
+// one does.
 //
 // Threads:  one at a time (the writer's mutex).
 // Limits:   an entry for each user whose purse is not full.

@@ -9,8 +9,8 @@
 //
 // Two kinds of memory, both memfds that travel by SCM_RIGHTS:
 //
-//   segment       one for each run of a pipeline; written by the daemon, sealed so that nobody else can ever
-//                 write or resize it
+//   segment       one for each run of a pipeline; written by the daemon, sealed so that nobody else
+//                 can ever write or resize it
 //   control page  one for each consumer; written by that consumer, shared with the daemon only,
 //                 hostile to the daemon
 //
@@ -55,8 +55,9 @@
 //   sparse   values │ indices │ shape   indices: int64[nnz][ndim]; shape: int64[ndim]
 //            offsets │ bytes │ indices │ shape       a sparse string
 //
-// The values of a sparse tensor have the order of their rows; what else their indices are is not looked at. The extents of fixed tensors never change and a client may
-// ignore them; those of the others are written before the step is published.
+// The values of a sparse tensor have the order of their rows; what else their indices are is not
+// looked at. The extents of fixed tensors never change and a client may ignore them; those of the
+// others are written before the step is published.
 //
 // The structure of an element is JSON: `null` is the next tensor in their order, an array a tuple,
 // an object a dict whose keys keep their order. {"x":null,"y":[null,null]} is a dict of a tensor
@@ -224,9 +225,9 @@ struct SegmentHeader {
   uint64_t variable_bytes;
   uint64_t structure_offset;
   uint64_t structure_bytes;
-  // The steps of the whole stream, from step 0 to its end, plus 1; 0 where nobody has counted them, and
-  // then `uncounted` is a sentence that says why. A peer that does not know these fields reads and
-  // writes zeros.
+  // The steps of the whole stream, from step 0 to its end, plus 1; 0 where nobody has counted them,
+  // and then `uncounted` is a sentence that says why. A peer that does not know these fields reads
+  // and writes zeros.
   uint64_t num_steps_plus_1;
   uint32_t uncounted_bytes;
   uint32_t reserved_6;
@@ -255,8 +256,9 @@ struct TensorEntry {
   uint64_t row_bytes;       // fixed and batched: bytes of one row; else 0
   uint32_t ndim;
   uint32_t ragged_rank;
-  // Where PADDED: one element, with which rows are filled up to the largest of their batch. No bytes are a
-  // zero or an empty string. A peer that does not know these fields reads and writes zeros.
+  // Where PADDED: one element, with which rows are filled up to the largest of their batch. No
+  // bytes are a zero or an empty string. A peer that does not know these fields reads and writes
+  // zeros.
   uint32_t padding_bytes;
   uint8_t padding[kMaxPaddingBytes];
   int64_t shape[kMaxDims];  // of a full batch; -1 for an axis that only the data tells
@@ -348,8 +350,9 @@ struct ControlPage {
   std::atomic<uint64_t> stop_at;
   // How many steps it has asked for in all, where it takes grants.
   std::atomic<uint64_t> asked;
-  // Where it sleeps, plus 1, as long as a wake-up may come from there a moment later and it wakes up by itself soon; 0: it is to be woken at
-  // once. Written before wake_at; the daemon takes it for a hint. A peer that does not know it leaves zeros, or does not look.
+  // Where it sleeps, plus 1, as long as a wake-up may come from there a moment later and it wakes
+  // up by itself soon; 0: it is to be woken at once. Written before wake_at; the daemon takes it
+  // for a hint. A peer that does not know it leaves zeros, or does not look.
   std::atomic<uint32_t> processor;
   uint32_t reserved_8;
   uint64_t reserved_1[4];
@@ -358,7 +361,8 @@ struct ControlPage {
   // SYNC verdict
   alignas(kCacheLine) std::atomic<uint64_t> position;
   uint64_t reserved_2[7];
-  // Bit i: it has let go of the i-th of the leases of an earlier ring that it named when it attached.
+  // Bit i: it has let go of the i-th of the leases of an earlier ring that it named when it
+  // attached.
   std::atomic<uint64_t> returned;
   uint64_t reserved_6[7];
 

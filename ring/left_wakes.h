@@ -1,14 +1,18 @@
 // Wake-ups that are left to a thread on the sleeper's own processor.
 //
-// Where consumers and workers share processors, waking a sleeper of another processor takes an interrupt there, and both lose some 20 us of
-// work; the same call on the sleeper's own one takes a third (docs/decisions/0099). So a wake-up is left to a worker that passes by there
-// within a moment, between two pieces of its work; one that nobody has made after that moment is made by whoever passes by anywhere. Nobody
-// depends on it: a sleeper that says where it sleeps wakes up by itself some milliseconds later.
+// Where consumers and workers share processors, waking a sleeper of another processor takes an
+// interrupt there, and both lose some 20 us of work; the same call on the sleeper's own one takes a
+// third (docs/decisions/0099). So a wake-up is left to a worker that passes by there within a
+// moment, between two pieces of its work; one that nobody has made after that moment is made by
+// whoever passes by anywhere. Nobody depends on it: a sleeper that says where it sleeps wakes up by
+// itself some milliseconds later.
 //
 // Threads:  any.
 // Owns:     nothing.
-// Limits:   processors that are equal modulo kPlaces share a place, which costs time and nothing else.
-// Cost:     PassBy() a few loads and stores of the processor's own line, and a look at a shared one.
+// Limits:   processors that are equal modulo kPlaces share a place, which costs time and nothing
+//           else.
+// Cost:     PassBy() a few loads and stores of the processor's own line, and a look at a shared
+//           one.
 #pragma once
 
 #include <sched.h>
@@ -27,10 +31,12 @@ inline uint32_t ProcessorHere() { return static_cast<uint32_t>(sched_getcpu() + 
 class LeftWakes {
  public:
   static constexpr uint32_t kPlaces = 64;
-  // What a moment is: as long as a worker takes for a piece of work that is worth being left a wake-up.
+  // What a moment is: as long as a worker takes for a piece of work that is worth being left a
+  // wake-up.
   static constexpr uint64_t kSoonNs = 60'000;
 
-  // A worker is at `processor` (as ProcessorHere() has it), between two pieces of its work. Returns the wait bits that it is to wake.
+  // A worker is at `processor` (as ProcessorHere() has it), between two pieces of its work. Returns
+  // the wait bits that it is to wake.
   uint32_t PassBy(uint32_t processor, uint64_t now_ns) {
     Place& place = PlaceOf(processor);
     place.before_ns.store(place.passed_ns.load(std::memory_order_relaxed),
@@ -48,8 +54,8 @@ class LeftWakes {
     return TakeAll();
   }
 
-  // Leaves a sleeper of `processor` to who passes by there; false where that is not to be expected, or is the caller himself, who stands
-  // at `here`.
+  // Leaves a sleeper of `processor` to who passes by there; false where that is not to be expected,
+  // or is the caller himself, who stands at `here`.
   bool Leave(uint32_t processor, uint32_t bits, uint32_t here, uint64_t now_ns) {
     if (processor == 0 || processor == here || !IsPassedSoon(PlaceOf(processor), now_ns))
       return false;
@@ -71,7 +77,8 @@ class LeftWakes {
   static uint64_t place_bit(uint32_t processor) { return uint64_t{1} << processor % kPlaces; }
   Place& PlaceOf(uint32_t processor) { return places_[processor % kPlaces]; }
 
-  // Its work was short the last time, and has not taken long yet. Clocks of two threads: the difference may be below 0.
+  // Its work was short the last time, and has not taken long yet. Clocks of two threads: the
+  // difference may be below 0.
   static bool IsPassedSoon(const Place& place, uint64_t now_ns) {
     const uint64_t passed_ns = place.passed_ns.load(std::memory_order_relaxed);
     const uint64_t before_ns = place.before_ns.load(std::memory_order_relaxed);

@@ -32,8 +32,8 @@ Status SystemError(const std::string& what, int error) {
           what + ": " + std::strerror(error)};
 }
 
-// A free address at which huge pages can be mapped, or null. Should another thread take it first, the mapping fails: the caller
-// then maps anywhere.
+// A free address at which huge pages can be mapped, or null. Should another thread take it first,
+// the mapping fails: the caller then maps anywhere.
 void* FindAddress(uint64_t bytes) {
   void* found =
       mmap(nullptr, bytes + kHugePageBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -18,19 +18,20 @@ struct MemoryAtHand {
   std::string source;  // what limits it, with its figures, for a message
 };
 
-// What of the page cache counts as free: the part that is not in use, or all of it. The kernel takes back the rest too, though at the
-// price of reading it again.
+// What of the page cache counts as free: the part that is not in use, or all of it. The kernel
+// takes back the rest too, though at the price of reading it again.
 enum class CachedFiles { kInactive, kAll };
 
 // `root` stands in front of /proc and /sys, for tests.
 MemoryAtHand ReadMemoryAtHand(const std::string& root = "",
                               CachedFiles cached = CachedFiles::kInactive);
 
-// What this process may use in all, whoever has it now: the smallest limit of its control groups, or the machine's memory.
-// `source` says which: "its control group has 2.0 GiB".
+// What this process may use in all, whoever has it now: the smallest limit of its control groups,
+// or the machine's memory. `source` says which: "its control group has 2.0 GiB".
 MemoryAtHand ReadMemoryInAll(const std::string& root = "");
 
-// The same without what rings of this process were promised and have not taken yet (ring/memory_promise.h).
+// The same without what rings of this process were promised and have not taken yet
+// (ring/memory_promise.h).
 MemoryAtHand ReadUnpromisedMemory();
 
 // kResourceExhausted, with the figures, unless `bytes` fit and some are left over. `what` begins

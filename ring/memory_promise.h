@@ -1,4 +1,5 @@
-// Memory that was promised to a ring at its creation, and that it takes when its batches need it: whoever asks for more leaves it.
+// Memory that was promised to a ring at its creation, and that it takes when its batches need it:
+// whoever asks for more leaves it.
 //
 // Threads:  any.
 // Owns:     its part of the process's sum, which it gives back at the end.

@@ -8,7 +8,8 @@
 
 namespace penstock::ring {
 
-// Valid UTF-8 (RFC 3629: no overlong forms, no surrogates) without the control characters C0, DEL and C1.
+// Valid UTF-8 (RFC 3629: no overlong forms, no surrogates) without the control characters C0, DEL
+// and C1.
 bool IsPrintableUtf8(std::string_view text);
 
 }  // namespace penstock::ring

@@ -1,5 +1,6 @@
-// A group whose consumers each see their rows of every step: its places, and who is missing. For the
-// slots' rule an empty place is a member that releases nothing, so that every step waits for its rank.
+// A group whose consumers each see their rows of every step: its places, and who is missing. For
+// the slots' rule an empty place is a member that releases nothing, so that every step waits for
+// its rank.
 //
 // Threads:  one at a time (the writer's mutex).
 // Owns:     the page of the empty places, on which nothing is ever released.
@@ -71,14 +72,16 @@ class RankGroup {
     return missing;
   }
 
-  // Whether a place waits for its consumer which is not kept for one that is catching up elsewhere. Behind FindLost() of that time.
+  // Whether a place waits for its consumer which is not kept for one that is catching up elsewhere.
+  // Behind FindLost() of that time.
   bool HasAbsent(uint64_t now_ns) const {
     for (const Place& place : places_) {
       if (place.consumer == 0 && !place.left && place.empty_since_ns != now_ns) return true;
     }
     return false;
   }
-  // How long it is until FindLost() finds a place that nobody has come back to; 0: nobody is missed.
+  // How long it is until FindLost() finds a place that nobody has come back to; 0: nobody is
+  // missed.
   uint64_t LeftNs(uint64_t now_ns, uint64_t rejoin_ns) const {
     uint64_t left_ns = 0;
     for (const Place& place : places_) {

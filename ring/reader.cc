@@ -380,7 +380,8 @@ void Reader::Release(const Lease& lease) {
   }
   // SYNC slot-release: the consumer's reads of the slot come before.
   page_->released[lease.slot].store(lease.step + 1, std::memory_order_seq_cst);
-  // Not before: whoever takes another one in its place would hold more than its share to the daemon.
+  // Not before: whoever takes another one in its place would hold more than its share to the
+  // daemon.
   leases_.fetch_sub(1, std::memory_order_release);
   // SYNC release-wake: the daemon announces its sleep before it looks at `released` again.
   if (header().waits_for.load(std::memory_order_seq_cst) >> index_ & 1) RingBell();

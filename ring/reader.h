@@ -6,8 +6,7 @@
 // Release(),
 //           and the Reader must outlive its leases.
 // Limits:   one lease a slot; a consumer should hold at most lease_share() of them, else the ring
-// may
-//           run out of slots for it.
+//           may run out of slots for it.
 // Cost:     Next() of a ready step: some twenty loads and one store, no system call, no allocation.
 //
 // A fork()ed child shares the pages with its parent and must not speak for it: in the child every
@@ -59,17 +58,19 @@ struct WaitTimes {
   // Before it sleeps. Longer spins take a core from those that produce the batch; and after some
   // spins in vain only every eighth wait begins with one.
   uint64_t spin_ns = 10'000;
-  // How long it sleeps for two batches rather than one, as long as nothing is known of their pace: half the wake-ups where batches come fast.
+  // How long it sleeps for two batches rather than one, as long as nothing is known of their pace:
+  // half the wake-ups where batches come fast.
   uint64_t patience_ns = 2'000'000;
   // How often it looks whether the daemon lives.
   uint64_t look_ns = 100'000'000;
-  // The patience behind a wait in which each batch took less than half of it. Beyond the scheduler's next tick, so that the processor's timer need
-  // not be set and taken back: on a virtual machine 3 us each.
+  // The patience behind a wait in which each batch took less than half of it. Beyond the
+  // scheduler's next tick, so that the processor's timer need not be set and taken back: on a
+  // virtual machine 3 us each.
   uint64_t trusting_patience_ns = 8'000'000;
 };
 
-// Memory in which the caller has mapped the ring already, and keeps it mapped: tests put both sides over one map, where
-// a race detector sees them.
+// Memory in which the caller has mapped the ring already, and keeps it mapped: tests put both sides
+// over one map, where a race detector sees them.
 struct Mapped {
   const uint8_t* segment = nullptr;
   ControlPage* page = nullptr;
@@ -102,13 +103,15 @@ class Reader {
   // second for a daemon that has died: published steps are served first, then kAgain, and error()
   // says why.
   Result Next(uint64_t timeout_ns, Lease* out);
-  // Next() in two steps, for a caller that looks at something else in between: kBatch when a step is there, which lies in slot NextSlot()
-  // unless the daemon drops it meanwhile; and kBatch when that was taken, or kTimeout when it was left out, and another one is to be waited for.
+  // Next() in two steps, for a caller that looks at something else in between: kBatch when a step
+  // is there, which lies in slot NextSlot() unless the daemon drops it meanwhile; and kBatch when
+  // that was taken, or kTimeout when it was left out, and another one is to be waited for.
   Result WaitForStep(uint64_t timeout_ns);
   // REQUIRES: a step is there. Not below slots_max() where the ring is torn, which TakeStep() says.
   uint32_t NextSlot() const;
   Result TakeStep(Lease* out);
-  // The ring gives nothing more, since its daemon has gone or for another reason: Next() says so from now on.
+  // The ring gives nothing more, since its daemon has gone or for another reason: Next() says so
+  // from now on.
   Result Desert(std::string message) { return Again(std::move(message)); }
   Result Break(const Status& reason) { return Fail(reason.code, reason.message); }
   // Whether Next() would return at once with a batch.
@@ -193,7 +196,8 @@ class Reader {
   Result Again(std::string message);
   // Waits for the next step: kBatch when it is there.
   Result Wait(uint64_t timeout_ns);
-  // `soon`: no later than its patience, so that its wake-up may be left to somebody (ring/left_wakes.h).
+  // `soon`: no later than its patience, so that its wake-up may be left to somebody
+  // (ring/left_wakes.h).
   void Sleep(uint64_t wake_at, uint64_t deadline_ns, bool soon);
   bool HungUp() const;
   Result EndOfStream();
@@ -238,7 +242,8 @@ class Reader {
   std::atomic<uint64_t> next_step_{0};
   std::atomic<uint64_t> batches_{0};
   uint32_t vain_spins_ = 0;  // in a row, or waits without one; of the thread that waits
-  // How fast the batches came that were waited for last; likewise. Late ones are slept for one by one: who has been patient in vain has slept twice.
+  // How fast the batches came that were waited for last; likewise. Late ones are slept for one by
+  // one: who has been patient in vain has slept twice.
   enum class Pace { kUnknown, kSoon, kLate };
   Pace pace_ = Pace::kUnknown;
   std::atomic<uint64_t> waits_{0};

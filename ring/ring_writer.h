@@ -1,6 +1,6 @@
-// The writer of writer.h: one class, whose methods stand in four files. writer.cc has the producer's side and the slots,
-// writer_sessions.cc who attaches and leaves, writer_watch.cc what is looked after while everybody runs, writer_waiting.cc who waits for
-// whom, and until when.
+// The writer of writer.h: one class, whose methods stand in four files. writer.cc has the
+// producer's side and the slots, writer_sessions.cc who attaches and leaves, writer_watch.cc what
+// is looked after while everybody runs, writer_waiting.cc who waits for whom, and until when.
 //
 // Threads:  as writer.h says. mutex_ guards what is behind it; system calls are made without it.
 // Owns:     the segment, the doorbell and the consumers' pages.
@@ -134,8 +134,8 @@ class RingWriter final : public Writer {
   bool MaySleep();
   // Puts so many slots into use, as memory allows.
   void GrowTo(uint32_t slots);
-  // As many slots as it takes for each consumer to hold `share`, beside what it holds already beyond that, and for one to be made
-  // meanwhile. REQUIRES: mutex_.
+  // As many slots as it takes for each consumer to hold `share`, beside what it holds already
+  // beyond that, and for one to be made meanwhile. REQUIRES: mutex_.
   uint32_t SlotsFor(uint32_t share) const;
   // Slots that nobody can use again for a while have others in their place, as memory allows.
   void ReplaceQuarantined();
@@ -150,10 +150,11 @@ class RingWriter final : public Writer {
                      const Consumer* rival, uint64_t* start);
   void FillInPage(const ConsumerSpec& spec, const ConsumerPosition& position, uint64_t start,
                   ControlPage* page) const;
-  // Who may only attach enters no group of ranks or of a split that is another user's. REQUIRES: mutex_.
+  // Who may only attach enters no group of ranks or of a split that is another user's. REQUIRES:
+  // mutex_.
   Status CheckUser(const ConsumerSpec& spec) const;
-  // The newcomer is more than a guest: guests have no group of its name, if that or theirs is shared by ranks or split. Returns the bits to
-  // wake. REQUIRES: mutex_.
+  // The newcomer is more than a guest: guests have no group of its name, if that or theirs is
+  // shared by ranks or split. Returns the bits to wake. REQUIRES: mutex_.
   uint32_t SendAwayGuests(const ConsumerSpec& spec);
   // Guests make no more of them than are kept. REQUIRES: mutex_.
   void DropOldestOfGuests();
@@ -166,7 +167,8 @@ class RingWriter final : public Writer {
   uint32_t EndLostGroups(uint64_t now_ns, uint64_t rejoin_ns);
 
   // --- who waits for whom (writer_waiting.cc) ---
-  // A consumer of a broadcast, or a group of ranks or of a split as a whole: those for whom others may have to wait.
+  // A consumer of a broadcast, or a group of ranks or of a split as a whole: those for whom others
+  // may have to wait.
   struct Party {
     Consumer* consumer = nullptr;
     RankGroup* rank = nullptr;
@@ -179,12 +181,14 @@ class RingWriter final : public Writer {
   };
   // Pointers that hold until somebody is judged, comes or goes.
   std::vector<Party> Parties() const;
-  // Steps are ready that it does not take, or it keeps more than an honest one can. `mark` becomes where it stands.
+  // Steps are ready that it does not take, or it keeps more than an honest one can. `mark` becomes
+  // where it stands.
   bool Holds(const Party& party, uint64_t* mark) const;
   bool IsBehind(const Consumer& consumer, uint64_t* first) const;
   // For how long others wait for it; none: as long as it takes.
   std::optional<uint64_t> MostNs(const Party& party) const;
-  // Parties that hold up somebody who waits, and are sent on after their time. Returns the bits to wake.
+  // Parties that hold up somebody who waits, and are sent on after their time. Returns the bits to
+  // wake.
   uint32_t LookWhoHoldsUp(uint64_t now_ns);
   uint32_t SendOn(const Party& party);
   uint32_t SendOnConsumer(Consumer& consumer);
@@ -193,8 +197,9 @@ class RingWriter final : public Writer {
   uint32_t EndGroup(std::string_view group, GroupMode mode, std::string_view message);
   // There is nothing that it could take, whether it has asked for more already or not.
   bool HasTakenAll(const Consumer& consumer) const;
-  // Those for whom nobody waits at all: who skips, guests who are waited for no longer, split groups that all have left or that have not
-  // begun. As soon as others have taken all that is ready, they stand in nobody's way. Returns whether a slot may be free now.
+  // Those for whom nobody waits at all: who skips, guests who are waited for no longer, split
+  // groups that all have left or that have not begun. As soon as others have taken all that is
+  // ready, they stand in nobody's way. Returns whether a slot may be free now.
   enum class Passing : uint8_t { kNobody, kNotYet, kNow };
   // Whether somebody else is there, or somebody of another user, and has taken all.
   Passing PassingOf(const Party& party, bool for_other_users) const;
@@ -205,7 +210,8 @@ class RingWriter final : public Writer {
     return !consumer.judged &&
            consumer.page->page().wake_at.load(std::memory_order_relaxed) != kAwake;
   }
-  // There is nothing that it could take, and it sleeps, or did a moment ago at the same position. REQUIRES: mutex_.
+  // There is nothing that it could take, and it sleeps, or did a moment ago at the same position.
+  // REQUIRES: mutex_.
   bool Waits(Consumer& consumer, uint64_t now_ns) const;
   // What the consumer has not taken is left out for it.
   uint32_t Skip(Consumer& consumer);
@@ -215,7 +221,8 @@ class RingWriter final : public Writer {
   void Wake(uint32_t bits) {
     if (bits != 0) FutexWake(header().wake_word, bits);
   }
-  // Those of the sleepers that are to be woken at once; the others are left to who passes by where they sleep.
+  // Those of the sleepers that are to be woken at once; the others are left to who passes by where
+  // they sleep.
   uint32_t LeaveSome(uint32_t sleepers);
   // The bits for Wake(). The word changes before the wake-up: a consumer that has announced its
   // sleep but does not sleep yet finds another word than the one it read.
@@ -249,7 +256,8 @@ class RingWriter final : public Writer {
   uint32_t wanted_slots_ = kMaxSlots;  // SetSlots()
   bool tries_fewer_ = false;           // TryFewerSlots()
   SlotTrial trial_;
-  // Somebody was too slow, and may have taken slots along; keeps more than its share, and somebody waits; or holds steps of an earlier ring.
+  // Somebody was too slow, and may have taken slots along; keeps more than its share, and somebody
+  // waits; or holds steps of an earlier ring.
   bool lacks_slots_ = false;
   bool holds_more_ = false;  // somebody kept more than its share when that was set
   GuestPurses purses_;

@@ -1,4 +1,5 @@
-// Two consumers that want one place: the same name or rank of a group, or one client that attaches again.
+// Two consumers that want one place: the same name or rank of a group, or one client that attaches
+// again.
 //
 // Threads:  functions without state.
 #pragma once
@@ -12,8 +13,9 @@ namespace penstock::ring {
 
 bool AreRivals(const ConsumerSpec& newcomer, const ConsumerSpec& other);
 
-// Whether the newcomer takes the place of its rival in process `pid`: kAlreadyExists where it is another client's and the newcomer does not
-// want to take over, kPermissionDenied where it is another user's. A guest gives way to whoever is none.
+// Whether the newcomer takes the place of its rival in process `pid`: kAlreadyExists where it is
+// another client's and the newcomer does not want to take over, kPermissionDenied where it is
+// another user's. A guest gives way to whoever is none.
 Status MayReplace(const ConsumerSpec& newcomer, const ConsumerSpec& rival, int32_t pid);
 
 // What the one is told whose place was taken.

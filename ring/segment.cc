@@ -34,11 +34,12 @@ uint64_t DrawGeneration() {
   return generation;
 }
 
-// Lays huge pages where the kernel can (6.1 and newer, whatever its setting for shared memory): on a virtual machine the engine then took a
-// quarter less processor time (docs/decisions/0006). Without them everything works as well: false when the kernel has none.
+// Lays huge pages where the kernel can (6.1 and newer, whatever its setting for shared memory): on
+// a virtual machine the engine then took a quarter less processor time (docs/decisions/0006).
+// Without them everything works as well: false when the kernel has none.
 //
-// One small page in each is what the kernel wants to find there; it clears the rest. Were all of them there, it would copy each: 190 to 260
-// ms for 192 MiB, and 25 to 40 this way.
+// One small page in each is what the kernel wants to find there; it clears the rest. Were all of
+// them there, it would copy each: 190 to 260 ms for 192 MiB, and 25 to 40 this way.
 bool LayHugePages(uint8_t* data, uint64_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data) / kHugePageBytes * kHugePageBytes;
   const uintptr_t end =
@@ -73,7 +74,8 @@ Status Segment::Create(const SegmentOptions& options, std::unique_ptr<Segment>* 
   std::unique_ptr<Segment> segment(new Segment(std::move(fd), std::move(region), std::move(plan)));
   segment->taken_of_.resize(options.slots_max);
   segment->reserve_ = options.reserve;
-  // Before a page of it is touched. It holds for the slots of later, too, and for whoever maps them.
+  // Before a page of it is touched. It holds for the slots of later, too, and for whoever maps
+  // them.
   if (options.numa_node >= 0) {
     segment->numa_error_ = PreferNumaNode(segment->region_.get_address(),
                                           segment->region_.get_size(), options.numa_node);

@@ -34,8 +34,8 @@ class Segment {
   // figures when they do not fit.
   Status Populate(uint32_t first, uint32_t count);
 
-  // The first `bytes` of the slot's variable memory are about to be written: where it grows, their pages are taken, in pieces of 2 MiB.
-  // They were promised to the ring, so that nobody asks.
+  // The first `bytes` of the slot's variable memory are about to be written: where it grows, their
+  // pages are taken, in pieces of 2 MiB. They were promised to the ring, so that nobody asks.
   void MakeRoom(uint32_t slot, uint64_t bytes);
 
   // What Populate() and MakeRoom() have taken.

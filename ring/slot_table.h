@@ -4,9 +4,9 @@
 //   kFree ──Claim()──► kClaimed ──Publish()──► kReady ──Sweep()──► kFree
 //
 // A slot that holds step s is free again when at least one consumer needs s, and every one that
-// does has released it; a consumer needs the steps from its start to its stop, and what it kept when
-// it was sent on. The floor is the step at which a newcomer starts: everything from it on is in the
-// ring. It never goes back, and a step at or above it that nobody needs yet is kept for the
+// does has released it; a consumer needs the steps from its start to its stop, and what it kept
+// when it was sent on. The floor is the step at which a newcomer starts: everything from it on is
+// in the ring. It never goes back, and a step at or above it that nobody needs yet is kept for the
 // newcomer, unless a consumer waits for a later one.
 //
 // Threads:  one at a time; the words of the control pages may change under it, and are only ever
@@ -58,8 +58,8 @@ class SlotTable {
   // Of the slots in use at most `slots` are taken at a time.
   void SetLimit(uint32_t slots) { limit_ = slots; }
 
-  // Of those, only so many are, as long as a lone consumer holds no more than a loop does: each further one that it holds has another slot
-  // in its place. It counts from the next Sweep() on.
+  // Of those, only so many are, as long as a lone consumer holds no more than a loop does: each
+  // further one that it holds has another slot in its place. It counts from the next Sweep() on.
   void SetUsed(uint32_t slots) { used_ = slots; }
   static constexpr uint32_t kLoopLeases = 2;
 
@@ -78,15 +78,16 @@ class SlotTable {
   // become free only after the release of one of them. Of several, the one that is furthest behind.
   uint64_t Blockers(std::span<const Member> members) const;
 
-  // The slots, as bits, whose steps a consumer has taken and not released, by its own account of its
-  // position.
+  // The slots, as bits, whose steps a consumer has taken and not released, by its own account of
+  // its position.
   uint64_t Held(const Member& member, uint64_t position) const;
   // The first step that it needs and has not released; the next one if there is none.
   uint64_t FirstNeeded(const Member& member) const;
-  // The first step that it still has to take, by its own account of its position; the next one if there is none.
+  // The first step that it still has to take, by its own account of its position; the next one if
+  // there is none.
   uint64_t FirstUntaken(const Member& member, uint64_t position) const;
-  // The first step from which on it needs every step, and has released none; the next one if there is
-  // none. Whoever follows it can begin there.
+  // The first step from which on it needs every step, and has released none; the next one if there
+  // is none. Whoever follows it can begin there.
   uint64_t TailNeeded(const Member& member) const;
 
   // Whether a slot is being filled.

@@ -14,7 +14,8 @@ uint64_t Median(std::array<uint64_t, SlotTrial::kWindows> times) {
   return *middle;
 }
 
-// Of the windows 0, 1, 2, 3 … of a trial: 0 the chosen number's, 1 the other's. Neither comes first more often.
+// Of the windows 0, 1, 2, 3 … of a trial: 0 the chosen number's, 1 the other's. Neither comes first
+// more often.
 uint32_t SideOf(uint32_t window) { return (window ^ window >> 1) & 1; }
 
 }  // namespace

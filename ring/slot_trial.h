@@ -1,9 +1,10 @@
-// Whether a ring is faster with fewer slots: the same batches written to less memory, which may stay in a cache that is smaller than it
-// says, or that neighbours use too.
+// Whether a ring is faster with fewer slots: the same batches written to less memory, which may
+// stay in a cache that is smaller than it says, or that neighbours use too.
 //
-// Steps are published in windows that use the present number of slots and another one by turns; where the other one's time is clearly
-// shorter it is the present one from then on, and the next in the same direction is tried. Else it rests, and tries the other direction.
-// Slow steps are not tried: what they cost is not the ring.
+// Steps are published in windows that use the present number of slots and another one by turns;
+// where the other one's time is clearly shorter it is the present one from then on, and the next in
+// the same direction is tried. Else it rests, and tries the other direction. Slow steps are not
+// tried: what they cost is not the ring.
 //
 //   fewer  8 → 6 → 4 → 3        more  3 → 4 → 6 → 8        windows  a b b a  a b b a …
 //

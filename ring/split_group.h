@@ -40,7 +40,8 @@ class SplitGroup {
     bool may_take = true;  // neither judged nor gone nor told of the end
   };
 
-  // Of the group, the mode and the user of `first`. It begins with step `start`, whose position has the cursor `cursor`. `log` may be null.
+  // Of the group, the mode and the user of `first`. It begins with step `start`, whose position has
+  // the cursor `cursor`. `log` may be null.
   SplitGroup(const ConsumerSpec& first, uint64_t start, std::string_view cursor, SplitLog* log);
   // Goes on from an earlier daemon's state.
   SplitGroup(std::string name, const SplitState& state, SplitLog* log);
@@ -64,10 +65,12 @@ class SplitGroup {
   void Publish(uint64_t step, uint32_t slot, std::string_view before, std::string_view behind);
   // Takes note of what was released.
   void Collect(std::span<const Taker> takers);
-  // Gives steps to those who ask for them, and ends the stream for them when it has its `end`; a good
-  // one when nothing may come back, a failure at once. Returns the ids of those who got something.
+  // Gives steps to those who ask for them, and ends the stream for them when it has its `end`; a
+  // good one when nothing may come back, a failure at once. Returns the ids of those who got
+  // something.
   std::vector<uint32_t> Grant(std::span<const Taker> takers, std::optional<Code> end);
-  // The consumer takes none but the first `taken` of the steps that it was given: nobody has seen the others.
+  // The consumer takes none but the first `taken` of the steps that it was given: nobody has seen
+  // the others.
   void TakeBack(uint32_t consumer, uint64_t taken);
   // The consumer has gone.
   void Forget(uint32_t consumer);
@@ -76,7 +79,8 @@ class SplitGroup {
   bool took_anything() const { return took_anything_; }
   // How many steps were given out.
   uint64_t num_grants() const { return num_grants_; }
-  // The steps that wait for somebody who asks are left out: it begins with the next one. REQUIRES: !took_anything().
+  // The steps that wait for somebody who asks are left out: it begins with the next one. REQUIRES:
+  // !took_anything().
   void BeginLater();
 
   // A consumer that had steps has gone without leaving: it may come back.
@@ -84,7 +88,8 @@ class SplitGroup {
     is_lost_ = true;
     lost_since_ns_ = 0;
   }
-  // Whether such a one may still come back; `rejoin_ns` after the first look at its loss it does not.
+  // Whether such a one may still come back; `rejoin_ns` after the first look at its loss it does
+  // not.
   bool is_lost() const { return is_lost_; }
   void LookAtLoss(uint64_t now_ns, uint64_t rejoin_ns) {
     if (!is_lost_) return;

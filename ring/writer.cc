@@ -15,9 +15,11 @@ namespace {
 
 // An idle worker looks this often before it sleeps; longer takes a core from those that work.
 constexpr int kSpins = 50;
-// How often a ring that uses fewer slots than it has looks whether its consumer keeps more batches than a loop does.
+// How often a ring that uses fewer slots than it has looks whether its consumer keeps more batches
+// than a loop does.
 constexpr uint64_t kKeepersLookNs = 20'000'000;
-// And one whose slots are held by somebody for whom nobody waits, whether others have taken all that is ready.
+// And one whose slots are held by somebody for whom nobody waits, whether others have taken all
+// that is ready.
 constexpr uint64_t kPassingLookNs = 2'000'000;
 
 // The indices of the tensors that are not fixed.
@@ -174,7 +176,8 @@ bool RingWriter::MaySleep() {
 void RingWriter::WaitForRelease(uint64_t timeout_ns) {
   Rest();
   {
-    // Who keeps another batch gives a slot free by it, of those that are not used, and rings no bell.
+    // Who keeps another batch gives a slot free by it, of those that are not used, and rings no
+    // bell.
     std::lock_guard<std::mutex> lock(mutex_);
     if (trial_.used() < slots_.limit()) timeout_ns = std::min(timeout_ns, kKeepersLookNs);
     if (std::vector<Party> passing; LookForPassing(&passing) != Passing::kNobody)
@@ -229,7 +232,8 @@ void RingWriter::ShareLeases() {
   while (share > 1 && SlotsFor(share) > slots_.slots()) --share;
   slots_.SetLimit(std::max(wanted, SlotsFor(share)));
   holds_more_ = SlotsFor(share) > consumers * share + 1;
-  // One more than its share: what is beyond that it copies and lets go of. Before it can see the share.
+  // One more than its share: what is beyond that it copies and lets go of. Before it can see the
+  // share.
   for (Consumer& consumer : consumers_.consumers())
     consumer.held_max = std::max(consumer.held_max, share + 1);
   header().consumers.store(consumers, std::memory_order_relaxed);

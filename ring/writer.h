@@ -36,8 +36,9 @@ struct TensorSpec {
   TensorKind kind = TensorKind::kDense;
   uint32_t ragged_rank = 0;    // ragged: axes 1 … ragged_rank
   bool narrow_splits = false;  // ragged: kTensorNarrowSplits
-  // One element, with which rows are filled up to the largest of their batch ("" is zero, or the empty string); nothing where
-  // they are not. Readers are told where it has kMaxPaddingBytes at most.
+  // One element, with which rows are filled up to the largest of their batch ("" is zero, or the
+  // empty string); nothing where they are not. Readers are told where it has kMaxPaddingBytes at
+  // most.
   std::optional<std::string> padding = std::nullopt;
 };
 
@@ -47,12 +48,13 @@ struct SegmentOptions {
   std::string first_cursor;  // of that position, if it is known
   std::vector<TensorSpec> tensors;
   uint32_t slots = 3;  // populated at creation
-  // Address space; more are populated as consumers attach: 2 each, 1, and what somebody keeps beyond that.
+  // Address space; more are populated as consumers attach: 2 each, 1, and what somebody keeps
+  // beyond that.
   uint32_t slots_max = 9;
   // A slot's memory for all tensors that are not fixed, with 64 spare bytes behind each part.
   uint64_t variable_bytes = 0;
-  // Its pages are taken when a batch first needs them (Writer::MakeRoom), not at creation: for a size that nobody asked for. They are
-  // looked for and reserved at creation all the same.
+  // Its pages are taken when a batch first needs them (Writer::MakeRoom), not at creation: for a
+  // size that nobody asked for. They are looked for and reserved at creation all the same.
   bool variable_grows = false;
   std::string structure;  // as layout.h says; empty: a flat dict
   // The steps of the whole stream; where they are not known, why: at most kMaxUncountedBytes are
@@ -181,8 +183,8 @@ class Writer {
   // The slot's memory for the parts of all tensors that are not fixed.
   virtual uint8_t* variable(int slot) = 0;
   virtual uint64_t variable_bytes() const = 0;
-  // To be called before the first `bytes` of a claimed slot's variable memory are written: where it grows, their pages are taken. From any
-  // thread, one at a time for each slot.
+  // To be called before the first `bytes` of a claimed slot's variable memory are written: where it
+  // grows, their pages are taken. From any thread, one at a time for each slot.
   virtual void MakeRoom(int slot, uint64_t bytes) = 0;
   // REQUIRES: every extent lies inside of the slot's variable memory.
   virtual void Publish(int slot, const PublishInfo& info) = 0;
@@ -191,15 +193,18 @@ class Writer {
   // Sleeps until a slot may have become free, Interrupt(), or the time is over.
   virtual void WaitForRelease(uint64_t timeout_ns) = 0;
   virtual void Interrupt() = 0;
-  // The calling thread has ended a piece of work and begins another one: it wakes the consumers that were left to it (ring/left_wakes.h).
+  // The calling thread has ended a piece of work and begins another one: it wakes the consumers
+  // that were left to it (ring/left_wakes.h).
   virtual void PassBy() = 0;
-  // It is about to sleep elsewhere than in WaitForRelease(): nothing is left to it any more, and it wakes all that were.
+  // It is about to sleep elsewhere than in WaitForRelease(): nothing is left to it any more, and it
+  // wakes all that were.
   virtual void Rest() = 0;
 
   // --- sessions ---
   // A newcomer without a position starts at the oldest step that the ring still holds for it; with
-  // one, there: kOutOfRange when that step has gone. kFailedPrecondition when the group is of another
-  // kind, kAlreadyExists when its name or rank is taken, kAborted when its group has lost a rank.
+  // one, there: kOutOfRange when that step has gone. kFailedPrecondition when the group is of
+  // another kind, kAlreadyExists when its name or rank is taken, kAborted when its group has lost a
+  // rank.
   virtual Status Attach(const ConsumerSpec& spec, const ConsumerPosition& position, int32_t pid,
                         ConsumerHandle* out) = 0;
   Status Attach(std::string_view group, int32_t pid, ConsumerHandle* out) {
@@ -214,38 +219,45 @@ class Writer {
   // Looks who holds others up, and which rank has been missing for `rejoin_ns`. To be called a few
   // times a second.
   virtual void Tick(uint64_t now_ns, uint64_t rejoin_ns) = 0;
-  // The empty place of a rank group is not missed until the next Tick(): whoever it waits for is catching up elsewhere.
+  // The empty place of a rank group is not missed until the next Tick(): whoever it waits for is
+  // catching up elsewhere.
   virtual void KeepPlace(std::string_view group, uint32_t place) = 0;
-  // Whoever the empty place of a rank group waited for, and was catching up elsewhere, has left: nobody follows.
+  // Whoever the empty place of a rank group waited for, and was catching up elsewhere, has left:
+  // nobody follows.
   virtual void LeavePlace(std::string_view group, uint32_t place) = 0;
   // All consumers have to attach again, with their positions.
   virtual void SendAway() = 0;
   // A consumer gets kVerdictDetached with `message`; false when there is none of that id.
   virtual bool Dismiss(uint32_t id, std::string_view message) = 0;
-  // Of a group that is there. One of ranks or of a split is waited for as long as it takes without a policy, unless ranks have never come;
-  // with kBlock its complete ranks go on by themselves behind `lag_ms`, all others are detached.
+  // Of a group that is there. One of ranks or of a split is waited for as long as it takes without
+  // a policy, unless ranks have never come; with kBlock its complete ranks go on by themselves
+  // behind `lag_ms`, all others are detached.
   virtual void SetSlowPolicy(std::string_view group, SlowPolicy slow, uint32_t lag_ms) = 0;
-  // For how long in all the consumers of one user who may only attach may hold up those of others (ring/guest_purses.h).
+  // For how long in all the consumers of one user who may only attach may hold up those of others
+  // (ring/guest_purses.h).
   virtual void SetGuestWait(uint64_t guest_wait_ns) = 0;
   // Forgets a group: its consumers get kVerdictDetached with `message`. False where there is none.
   virtual bool DropGroup(std::string_view group, std::string_view message) = 0;
-  // How many slots are in use at most, but never fewer than one for each consumer and one more. More
-  // than there are: kResourceExhausted when the memory is not there. The memory of those that are no
-  // longer used is kept: what seals it against clients keeps the daemon from punching it, too
-  // (docs/decisions/0075).
+  // How many slots are in use at most, but never fewer than one for each consumer and one more.
+  // More than there are: kResourceExhausted when the memory is not there. The memory of those that
+  // are no longer used is kept: what seals it against clients keeps the daemon from punching it,
+  // too (docs/decisions/0075).
   virtual Status SetSlots(uint32_t slots) = 0;
-  // Whether it may use fewer of them where a lone consumer gets its batches faster so (ring/slot_trial.h). It does not until it is told.
+  // Whether it may use fewer of them where a lone consumer gets its batches faster so
+  // (ring/slot_trial.h). It does not until it is told.
   virtual void TryFewerSlots(bool may) = 0;
 
   // A split group that an earlier daemon had. Before anything is published.
   virtual void RestoreSplit(const std::string& group, const SplitState& state) = 0;
-  // Those who have not come back since are gone. `complete`: CompleteGroups() of that daemon; absent: every group that is back.
+  // Those who have not come back since are gone. `complete`: CompleteGroups() of that daemon;
+  // absent: every group that is back.
   virtual void EndRestore(const std::optional<std::set<std::string>>& complete) = 0;
   // The rank groups that have had all their ranks: one that does not come back ends its group.
   virtual std::set<std::string> CompleteGroups() const = 0;
 
-  // The newest step whose slot has not been claimed again, for somebody who looks at it; until LetGo()
-  // that slot is not claimed. None while another one is held, or when nothing has been published.
+  // The newest step whose slot has not been claimed again, for somebody who looks at it; until
+  // LetGo() that slot is not claimed. None while another one is held, or when nothing has been
+  // published.
   virtual std::optional<HeldStep> HoldNewest() = 0;
   virtual void LetGo() = 0;
 
@@ -253,15 +265,19 @@ class Writer {
   virtual std::string Cursor(uint64_t step) const = 0;
   // The first step at which a newcomer could start.
   virtual uint64_t floor() const = 0;
-  // No consumer is attached, and no group waits for one, but for split groups that guests have left: those are kept as long as it costs nothing.
+  // No consumer is attached, and no group waits for one, but for split groups that guests have
+  // left: those are kept as long as it costs nothing.
   virtual bool IsDeserted() const = 0;
-  // A split group but that one has steps that somebody has held, and that are not done. Those that guests have left do not count.
+  // A split group but that one has steps that somebody has held, and that are not done. Those that
+  // guests have left do not count.
   virtual bool HasUnfinishedSplit(std::string_view besides) const = 0;
   // False when the kernel gave none although the slots are large enough.
   virtual bool has_huge_pages() const = 0;
-  // Why the memory could not be asked for from SegmentOptions::numa_node (PreferNumaNode()); 0: it was, or there is no such node.
+  // Why the memory could not be asked for from SegmentOptions::numa_node (PreferNumaNode()); 0: it
+  // was, or there is no such node.
   virtual int numa_error() const = 0;
-  // What of memory_bytes() lies on that node; nullopt without a node, or where the system does not tell. Cost: as BytesOnNumaNode().
+  // What of memory_bytes() lies on that node; nullopt without a node, or where the system does not
+  // tell. Cost: as BytesOnNumaNode().
   virtual std::optional<uint64_t> bytes_on_numa_node() const = 0;
   virtual std::vector<ConsumerStats> Consumers() const = 0;
   // Those of ranks and of splits, in no order.

@@ -14,7 +14,8 @@
 namespace penstock::ring {
 namespace {
 
-// Split groups of guests that nobody takes steps of are kept up to so many, and so many are remembered over the daemon's death.
+// Split groups of guests that nobody takes steps of are kept up to so many, and so many are
+// remembered over the daemon's death.
 constexpr size_t kGuestSplits = 8;
 
 constexpr char kNameTaken[] =
@@ -93,7 +94,8 @@ void RingWriter::FillInPage(const ConsumerSpec& spec, const ConsumerPosition& po
   page->start_step = start;
   page->takes_grants = spec.mode == GroupMode::kSplit ? 1 : 0;
   std::string_view cursor = cursors_.Before(start);
-  // In front of what the ring has made nobody knows it but who comes from there, and is to know it still.
+  // In front of what the ring has made nobody knows it but who comes from there, and is to know it
+  // still.
   if (cursor.empty() && position.step == start)
     cursor = std::string_view(position.cursor).substr(0, kMaxCursorBytes);
   page->start_cursor_bytes = static_cast<uint32_t>(cursor.size());
@@ -152,7 +154,8 @@ Status RingWriter::Attach(const ConsumerSpec& spec, const ConsumerPosition& posi
       doorbell_.Unwatch(consumer.page->bell_fd());
       return status;
     }
-    // Each worker holds a batch while it asks for the next one, which another slot has to be there for.
+    // Each worker holds a batch while it asks for the next one, which another slot has to be there
+    // for.
     if (spec.mode == GroupMode::kSplit && rival == nullptr &&
         consumers_.size() + 2 > slots_.slots()) {
       doorbell_.Unwatch(consumer.page->bell_fd());

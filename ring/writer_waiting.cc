@@ -174,7 +174,8 @@ uint32_t RingWriter::LookWhoHoldsUp(uint64_t now_ns) {
     return hold_up.since_ns == 0 || !most || now_ns - hold_up.since_ns < *most;
   });
   uint32_t sleepers = 0;
-  // Behind a group nothing that was found before holds: what is left is found again by the next look.
+  // Behind a group nothing that was found before holds: what is left is found again by the next
+  // look.
   for (const Party& party : parties) {
     sleepers |= SendOn(party);
     if (party.consumer == nullptr) break;

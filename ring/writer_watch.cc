@@ -15,7 +15,8 @@ void RingWriter::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
     rejoin_ns_ = rejoin_ns;
     sleepers = EndLostGroups(now_ns, rejoin_ns) | LookWhoHoldsUp(now_ns);
     dropped = consumers_.DropDeserted(now_ns, rejoin_ns);
-    // Whoever waits for the last step of a split group is told by nobody else that it was let go of.
+    // Whoever waits for the last step of a split group is told by nobody else that it was let go
+    // of.
     sleepers |= ChangeWord(Grant());
     shared = holds_more_;
     if (shared) ShareLeases();

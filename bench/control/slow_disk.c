@@ -1,8 +1,10 @@
-// Preloaded into a daemon: the files below a folder are read as from a disk that answers late, whatever of them is in memory.
+// Preloaded into a daemon: the files below a folder are read as from a disk that answers late,
+// whatever of them is in memory.
 //
-// SLOW_DISK is "FOLDER LATENCY_MS MB_PER_S". A file is asked for in pieces of 128 KiB, by the read that needs it or by posix_fadvise() before
-// that. A piece comes after the latency, and no earlier than the disk has carried those that were asked for before. A piece that was read
-// to its end has to be asked for again.
+// SLOW_DISK is "FOLDER LATENCY_MS MB_PER_S". A file is asked for in pieces of 128 KiB, by the read
+// that needs it or by posix_fadvise() before that. A piece comes after the latency, and no earlier
+// than the disk has carried those that were asked for before. A piece that was read to its end has
+// to be asked for again.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +23,8 @@ static char folder[4096];
 static double latency_s, bytes_per_s;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static double busy_until;             // under mutex, as the next one
-static float* comes_at[kFiles];       // by descriptor and piece, seconds since the start; 0: not asked for
+// By descriptor and piece, seconds since the start; 0: not asked for
+static float* comes_at[kFiles];
 
 static double Now(void) {
   static time_t begin;

@@ -1,4 +1,5 @@
-// Bytes that grow, aligned as a tensor's parts in a slot are, and with as many spare bytes behind them.
+// Bytes that grow, aligned as a tensor's parts in a slot are, and with as many spare bytes behind
+// them.
 //
 // Threads:  one at a time.
 // Owns:     its memory, which moves when it grows.

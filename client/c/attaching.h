@@ -1,7 +1,8 @@
 // A loader's beginning, and its beginning anew at another position.
 //
 // Threads:  Seek under the loader's next_mutex.
-// Cost:     one exchange with the daemon, which may take as long as a restarted one waits for its consumers.
+// Cost:     one exchange with the daemon, which may take as long as a restarted one waits for its
+//           consumers.
 #pragma once
 
 #include <cstdint>

@@ -21,11 +21,12 @@ RowRange RankRows(const penstock_loader& loader, uint32_t first, uint32_t count)
 // Gives a batch its own shapes, and fixed tensors that lie at `data`.
 void Prepare(penstock_loader* loader, const uint8_t* data, penstock_batch* batch);
 
-// Shows these rows of the leased step in a batch that is prepared. False with the reader's error when its tables
-// are torn.
+// Shows these rows of the leased step in a batch that is prepared. False with the reader's error
+// when its tables are torn.
 bool Show(const penstock::ring::Lease& lease, RowRange range, penstock_batch* batch);
 
-// A private copy of these rows of a leased step; null when there is no memory for it or the reader has an error.
+// A private copy of these rows of a leased step; null when there is no memory for it or the reader
+// has an error.
 penstock_batch* Copy(penstock_loader* loader, Source* source, const penstock::ring::Lease& lease,
                      RowRange range);
 

@@ -26,7 +26,8 @@ using penstock_client::Fail;
 using penstock_client::Guarded;
 using penstock_client::Source;
 
-// Large enough that a copy's start does not matter, and small enough that the next one is filled meanwhile.
+// Large enough that a copy's start does not matter, and small enough that the next one is filled
+// meanwhile.
 constexpr uint64_t kStagingBytes = 4 << 20;
 constexpr size_t kStagingBuffers = 4;
 // A device that has not ended a copy of 4 MiB by then will not.
@@ -47,7 +48,8 @@ Status TakeDone(penstock_cuda* cuda, std::vector<penstock_cuda::Pending>* done) 
     Status error;
     const Event::State state = failed.ok() ? one.event->Look(&error) : Event::State::kOver;
     if (state == Event::State::kFailed) {
-      // Nothing is read any more by a device that is lost; what was found waiting before is free too.
+      // Nothing is read any more by a device that is lost; what was found waiting before is free
+      // too.
       failed = error;
       i = 0;
       continue;
@@ -166,7 +168,8 @@ bool IsPinned(penstock_cuda* cuda, penstock_batch* batch, const void* from, uint
   return status.ok();
 }
 
-// Those that were closed while a device was still reading: their memory stays for as long as the process lives, in their hands.
+// Those that were closed while a device was still reading: their memory stays for as long as the
+// process lives, in their hands.
 std::atomic<penstock_cuda*> left_behind{nullptr};
 
 void LeaveBehind(penstock_cuda* cuda) {
@@ -199,7 +202,8 @@ void penstock_cuda_close(penstock_cuda* cuda) {
   uint64_t pending = 1;
   while (penstock_cuda_poll(cuda, &pending) == PENSTOCK_OK && pending > 0 && MonotonicNs() < end_ns)
     Doze();
-  // The device may still read what is pending, or a staging buffer: its memory must not be given back, ever.
+  // The device may still read what is pending, or a staging buffer: its memory must not be given
+  // back, ever.
   if (pending > 0) return LeaveBehind(cuda);
   for (const penstock_cuda::Staging& one : cuda->staging) {
     Status error;
@@ -367,7 +371,8 @@ int penstock_batch_on_device(penstock_batch* batch, uint32_t index, void* stream
       tensor->shape[0] = std::min<int64_t>(batch->rows, from.shape[0]);
       tensor->bytes = static_cast<uint64_t>(tensor->shape[0]) * from.row_bytes;
     }
-    // The daemon's copy was over when the batch was taken (next.cc): there is nothing that the stream must wait for.
+    // The daemon's copy was over when the batch was taken (next.cc): there is nothing that the
+    // stream must wait for.
     static_cast<void>(stream);
     return PENSTOCK_OK;
   });

@@ -19,8 +19,8 @@ namespace penstock_client {
 
 class DeviceSlots {
  public:
-  // The descriptors stay the caller's; that of the memory is negative where none was sent. `num_tensors`, `slots`: of the ring in
-  // shared memory.
+  // The descriptors stay the caller's; that of the memory is negative where none was sent.
+  // `num_tensors`, `slots`: of the ring in shared memory.
   static penstock::ring::Status Open(std::shared_ptr<const penstock::cuda::Device> device,
                                      int table_fd, int memory_fd, size_t num_tensors,
                                      uint32_t slots, std::unique_ptr<DeviceSlots>* out);

@@ -1,4 +1,5 @@
-// The calling thread's last error, which penstock_last_error shows, and the wall that exceptions do not cross.
+// The calling thread's last error, which penstock_last_error shows, and the wall that exceptions do
+// not cross.
 //
 // Threads:  each has its own.
 // Owns:     the text.

@@ -1,7 +1,8 @@
 // What stands behind a penstock_batch: the rows of a leased step that a program was given.
 //
 // Threads:  a batch belongs to whoever holds it.
-// Owns:     a slot's batch lives in its source and is handed out again with the slot; a copy has memory of its own.
+// Owns:     a slot's batch lives in its source and is handed out again with the slot; a copy has
+//           memory of its own.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ struct penstock_batch {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<uint8_t, Free> memory;  // of a copy
-  // Of rows of several steps, and those of them that the daemon counts as held until the batch is released.
+  // Of rows of several steps, and those of them that the daemon counts as held until the batch is
+  // released.
   std::unique_ptr<penstock_client::JoinedRows> joined;
   std::vector<std::pair<penstock_client::Source*, penstock::ring::Lease>> held;
 };

@@ -71,7 +71,8 @@ class HangUpWatch {
   }
 
   void Listen(const penstock_loader& loader) {
-    // An old source's socket stays as well, as long as a batch holds it: it costs a look when it hangs up.
+    // An old source's socket stays as well, as long as a batch holds it: it costs a look when it
+    // hangs up.
     epoll_event event = {};
     event.events = EPOLLRDHUP | EPOLLET;
     event.data.u64 = loader.watch;
@@ -125,8 +126,9 @@ class HangUpWatch {
 };
 
 std::mutex the_mutex;
-// Never destroyed: its thread may run until the process has ended. Written under the_mutex; read without it, since who forks holds that and
-// waits for the watch, which looks here when a loader has come back.
+// Never destroyed: its thread may run until the process has ended. Written under the_mutex; read
+// without it, since who forks holds that and waits for the watch, which looks here when a loader
+// has come back.
 std::atomic<HangUpWatch*> the_watch{nullptr};
 
 void BeforeFork() {

@@ -14,7 +14,8 @@ namespace {
 using penstock::ring::kMaxDims;
 using penstock::ring::TensorEntry;
 
-// Appends numbers that go on counting where the ones before end: without the 0 that they begin with, but for the first time.
+// Appends numbers that go on counting where the ones before end: without the 0 that they begin
+// with, but for the first time.
 bool AppendCounted(const int64_t* numbers, uint64_t count, AlignedBytes* to) {
   const uint64_t have = to->bytes() / sizeof(int64_t);
   if (have == 0) return to->Append(numbers, count * sizeof(int64_t));
@@ -70,7 +71,8 @@ JoinedRows::JoinedRows(const penstock_loader& loader)
 
 RowRange JoinedRows::Wanted(uint32_t count) const {
   const uint32_t end = rows_ + count;
-  // A batch that ends here or later: further rows only move a rank's first one up, and its end is that of a full batch at most.
+  // A batch that ends here or later: further rows only move a rank's first one up, and its end is
+  // that of a full batch at most.
   const RowRange here = RankRows(loader_, 0, end);
   const RowRange full = RankRows(loader_, 0, loader_.batch_rows);
   const uint32_t first = std::max(rows_, here.first);

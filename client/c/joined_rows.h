@@ -1,18 +1,21 @@
-// Rows of several steps, copied behind one another: a batch that crosses from one slot into the next.
+// Rows of several steps, copied behind one another: a batch that crosses from one slot into the
+// next.
 //
 //   slot of step 7:  … row 48 │ … │ row 63        slot of step 8:  row 0 │ … │ row 31 …
 //                    └──── appended ────┘                          └─── appended ────┘     ► one tensor of 48 rows
 //
-// Offsets, row splits and the rows of sparse indices go on counting. Rows that the pipeline has padded to the largest of each of its
-// batches are padded on to the largest of those batches that the joined one has rows of, whatever a rank sees of it. Of a rank's rows only those are kept that it may come to
-// see: which these are is known when the batch is complete, since a short one is divided otherwise.
+// Offsets, row splits and the rows of sparse indices go on counting. Rows that the pipeline has
+// padded to the largest of each of its batches are padded on to the largest of those batches that
+// the joined one has rows of, whatever a rank sees of it. Of a rank's rows only those are kept that
+// it may come to see: which these are is known when the batch is complete, since a short one is
+// divided otherwise.
 //
 // Threads:  one at a time; who reads the tensors that Lay() shows may do so from any.
 // Owns:     its memory, which the shown tensors lie in.
-// Limits:   tensors whose first axis counts rows, and whose other axes are the same in every batch, ragged, or padded with what the
-//           daemon tells (CheckJoinable).
-// Cost:     one copy of every byte that is kept, and an allocation for each part of a tensor; a second copy of padded rows where
-//           their batches were of unlike sizes.
+// Limits:   tensors whose first axis counts rows, and whose other axes are the same in every batch,
+//           ragged, or padded with what the daemon tells (CheckJoinable).
+// Cost:     one copy of every byte that is kept, and an allocation for each part of a tensor; a
+//           second copy of padded rows where their batches were of unlike sizes.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +51,13 @@ class JoinedRows {
 
   // Which of the next `count` rows are to be appended: those that its rank may come to see.
   RowRange Wanted(uint32_t count) const;
-  // Appends them: `piece` shows exactly these, and `count` rows come with it. False where there is no memory.
+  // Appends them: `piece` shows exactly these, and `count` rows come with it. False where there is
+  // no memory.
   bool Append(const penstock_batch& piece, RowRange wanted, uint32_t count);
 
-  // Shows its rank's rows in `batch`, which keeps these joined rows as long as it is used: false where there is no memory. `torn` becomes
-  // the tensor of which an offset or a row split led out of it, and is left alone if there is none.
+  // Shows its rank's rows in `batch`, which keeps these joined rows as long as it is used: false
+  // where there is no memory. `torn` becomes the tensor of which an offset or a row split led out
+  // of it, and is left alone if there is none.
   bool Lay(penstock_batch* batch, std::optional<uint32_t>* torn);
 
  private:

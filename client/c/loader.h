@@ -87,7 +87,8 @@ struct penstock_loader {
   std::vector<int64_t> shapes;
 
   std::atomic<uint64_t> references{1};
-  // Of a consumer with batch_rows: its next step, counted in its own batches. Written under `next_mutex`.
+  // Of a consumer with batch_rows: its next step, counted in its own batches. Written under
+  // `next_mutex`.
   std::atomic<uint64_t> own_position{0};
 
   std::mutex next_mutex;
@@ -115,8 +116,8 @@ struct penstock_loader {
 
 namespace penstock_client {
 
-// Whether this process is a forked child of the loader's. There it is only let go of: its place at the ring is the parent's, and its mutexes
-// may be held by threads that the child does not have.
+// Whether this process is a forked child of the loader's. There it is only let go of: its place at
+// the ring is the parent's, and its mutexes may be held by threads that the child does not have.
 inline bool IsOfParent(const penstock_loader& loader) {
   return loader.num_forks != penstock::ring::NumForks();
 }

@@ -26,7 +26,8 @@ using penstock::ring::Status;
 
 // How long the daemon's copy to a device may take; the daemon itself gives up then.
 constexpr uint64_t kCopyNs = 30'000'000'000;
-// How long to look for its end without sleeping: copies take fractions of a millisecond, and who comes before their end is short of data.
+// How long to look for its end without sleeping: copies take fractions of a millisecond, and who
+// comes before their end is short of data.
 constexpr uint64_t kCopySpinNs = 100'000;
 
 // A lease whose rows have not been given yet: whatever ends the call before that lets go of it.
@@ -62,7 +63,8 @@ int TakeCopy(penstock_loader* loader, const Lease& lease, penstock_batch** out) 
   return PENSTOCK_OK;
 }
 
-// Of a device's ring nothing is copied: when the share is full, waits for a batch that is being released.
+// Of a device's ring nothing is copied: when the share is full, waits for a batch that is being
+// released.
 int WaitForShare(penstock_loader* loader, uint64_t until_ns) {
   while (true) {
     uint64_t pending = 0;
@@ -86,8 +88,9 @@ int WaitForShare(penstock_loader* loader, uint64_t until_ns) {
   }
 }
 
-// Reader::Next() of a ring on a device: a step whose copy there is over. This process waits for it, and not its stream: what a killed daemon
-// has enqueued never ends, and a stream that waited for its event would stand still for ever. Such a step is the next daemon's to give.
+// Reader::Next() of a ring on a device: a step whose copy there is over. This process waits for it,
+// and not its stream: what a killed daemon has enqueued never ends, and a stream that waited for
+// its event would stand still for ever. Such a step is the next daemon's to give.
 Reader::Result NextOnDevice(Source* source, uint64_t timeout_ns, Lease* lease) {
   Reader& reader = *source->reader;
   const uint64_t start_ns = MonotonicNs();
@@ -185,7 +188,8 @@ void CountBatch(penstock_loader* loader, const penstock_batch& batch) {
 int OpenNextStep(penstock_loader* loader, uint64_t until_ns) {
   Opened opened = Opened::kPassedOver;
   while (opened == Opened::kPassedOver) {
-    // Of a split group it says nothing; and WhereNow() is for attaching: it numbers what is still held anew.
+    // Of a split group it says nothing; and WhereNow() is for attaching: it numbers what is still
+    // held anew.
     ConsumerPosition before;
     const bool is_split = loader->spec.mode == penstock::ring::GroupMode::kSplit;
     Lease lease;

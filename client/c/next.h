@@ -1,7 +1,9 @@
-// The next batch of a loader, whole or of the consumer's own size, and what is let go of with a loader.
+// The next batch of a loader, whole or of the consumer's own size, and what is let go of with a
+// loader.
 //
 // Threads:  under the loader's next_mutex; Unreference from any.
-// Owns:     nothing; a batch that is given out holds a reference to its loader, and one to its source.
+// Owns:     nothing; a batch that is given out holds a reference to its loader, and one to its
+//           source.
 // Cost:     a whole batch in place costs no copy and no allocation.
 #pragma once
 
@@ -11,8 +13,8 @@
 
 namespace penstock_client {
 
-// PENSTOCK_OK with a batch, or the code of what there is instead, with its message kept. Waits up to `until_ns` of
-// ring::MonotonicNs(): 0 does not wait, UINT64_MAX has no end.
+// PENSTOCK_OK with a batch, or the code of what there is instead, with its message kept. Waits up
+// to `until_ns` of ring::MonotonicNs(): 0 does not wait, UINT64_MAX has no end.
 int NextBatch(penstock_loader* loader, uint64_t until_ns, penstock_batch** out);
 
 // The next batch of the consumer's own size (batch_rows).

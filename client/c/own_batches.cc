@@ -56,8 +56,8 @@ void CloseStep(penstock_loader* loader) {
   Unreference(source);
 }
 
-// Lets go of a step whose rows were not all given. One that a split group's consumer was given stays its own until it leaves: the group
-// gives it to another one then.
+// Lets go of a step whose rows were not all given. One that a split group's consumer was given
+// stays its own until it leaves: the group gives it to another one then.
 void GiveUp(penstock_loader* loader, Source* source, const Lease& lease) {
   if (!TakesGrants(*loader)) ReleaseShare(loader, source, lease);
   Unreference(source);
@@ -157,7 +157,8 @@ bool Join(penstock_loader* loader, RowRange rows) {
   }
   batch.lease.redelivered |= open.lease.redelivered;
   batch.valid_rows += std::min(open.valid - std::min(open.valid, rows.first), rows.count);
-  // Whoever dies with it has not worked on these rows: another one takes them again, or the same rank when it comes back.
+  // Whoever dies with it has not worked on these rows: another one takes them again, or the same
+  // rank when it comes back.
   const bool is_held = std::any_of(batch.held.begin(), batch.held.end(), [&open](const auto& held) {
     return held.first == open.source && held.second.step == open.lease.step;
   });

@@ -5,21 +5,23 @@
 //   batch_rows 6         │ view        │ joined     │ joined      │       view │ …   two of four are copied
 //   batch_rows 12        │ joined                   │ joined                   │   all are
 //
-// A batch whose rows lie in one slot is a view of it; one that crosses into the next is copied together (joined_rows.h). The daemon sees a
-// consumer like any other. A rank sees its part of each batch. A split group hands out steps: a consumer's batches are made of those that
-// it was given, one after another.
+// A batch whose rows lie in one slot is a view of it; one that crosses into the next is copied
+// together (joined_rows.h). The daemon sees a consumer like any other. A rank sees its part of each
+// batch. A split group hands out steps: a consumer's batches are made of those that it was given,
+// one after another.
 //
-// Full steps are joined; a short one, at the end of a pass, ends a batch, and the next step begins one. Rows that fill a short step up
-// fill up its last batch too.
+// Full steps are joined; a short one, at the end of a pass, ends a batch, and the next step begins
+// one. Rows that fill a short step up fill up its last batch too.
 //
-// Batches are counted as if all steps were full, so that a short one may leave numbers out: the batch number n begins with row
-// n * batch_rows of the stream, and whoever comes late begins with such a row. A cursor has a head in front of it where the pipeline's own
-// does not say it all: the step, how many of its rows were taken, and the number of the next batch.
+// Batches are counted as if all steps were full, so that a short one may leave numbers out: the
+// batch number n begins with row n * batch_rows of the stream, and whoever comes late begins with
+// such a row. A cursor has a head in front of it where the pipeline's own does not say it all: the
+// step, how many of its rows were taken, and the number of the next batch.
 //
 // Threads:  under the loader's next_mutex; ReleaseShare() from any thread.
 // Owns:     the open step keeps a reference to its source.
-// Cost:     of a view as of a whole step; a step's cursor is copied once; of strings and ragged rows, as for a rank, the offsets of
-//           the part. Of a joined batch a copy of its rows.
+// Cost:     of a view as of a whole step; a step's cursor is copied once; of strings and ragged
+//           rows, as for a rank, the offsets of the part. Of a joined batch a copy of its rows.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ inline constexpr uint32_t kCursorHeadBytes = 32;
 penstock::ring::Status TakeCursorHead(penstock_loader* loader,
                                       penstock::ring::ConsumerPosition* position);
 
-// Checks batch_rows against the steps of the pipeline. After the loader's entries and pass_last_rows are there.
+// Checks batch_rows against the steps of the pipeline. After the loader's entries and
+// pass_last_rows are there.
 penstock::ring::Status CheckOwnBatches(penstock_loader* loader);
 
 enum class Opened {
@@ -54,7 +57,8 @@ enum class Made {
 };
 // Takes rows of the open step. REQUIRES: one is open.
 Made MakeBatch(penstock_loader* loader, penstock_batch** out);
-// Behind the last step: those rows that are left are a batch. Null without any, or when it failed: see `made`.
+// Behind the last step: those rows that are left are a batch. Null without any, or when it failed:
+// see `made`.
 Made MakeLastBatch(penstock_loader* loader, penstock_batch** out);
 
 // Where it stands after an attachment: what own_position shows.

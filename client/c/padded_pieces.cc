@@ -23,8 +23,9 @@ uint64_t CountElements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Calls visit(first, count, fills) for each innermost run of `shape` that the piece's rows become: `count` elements of the piece from
-// number `first` on, and behind them `fills` that it has not. REQUIRES: `shape` has elements, and two axes or more.
+// Calls visit(first, count, fills) for each innermost run of `shape` that the piece's rows become:
+// `count` elements of the piece from number `first` on, and behind them `fills` that it has not.
+// REQUIRES: `shape` has elements, and two axes or more.
 template <typename Visit>
 bool ForEachRun(const PaddedPiece& piece, const std::vector<int64_t>& shape, const Visit& visit) {
   const size_t last = shape.size() - 1;

@@ -19,9 +19,10 @@ namespace penstock_client {
 // The shape of some rows that lie behind those of the piece before.
 using PaddedPiece = std::vector<int64_t>;
 
-// Lays the pieces, whose elements lie one after another in `values` (of strings the bytes, and where each begins and ends in
-// `offsets`), as rows of `shape`, which is no smaller than any of them; shape[0] is the number of all rows. False where there is no
-// memory; `inside` becomes false where an offset leads out of the values.
+// Lays the pieces, whose elements lie one after another in `values` (of strings the bytes, and
+// where each begins and ends in `offsets`), as rows of `shape`, which is no smaller than any of
+// them; shape[0] is the number of all rows. False where there is no memory; `inside` becomes false
+// where an offset leads out of the values.
 bool PadTo(const std::vector<int64_t>& shape, const penstock::ring::TensorEntry& entry,
            const std::vector<PaddedPiece>& pieces, AlignedBytes* values, AlignedBytes* offsets,
            bool* inside);

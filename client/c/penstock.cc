@@ -51,7 +51,8 @@ int FailInChild() {
   return Guarded([] { return Fail({Code::kFailedPrecondition, penstock::ring::kOfParent}); });
 }
 
-// What a forked child may do with its parent's loader: give back the memory, if no thread that stayed behind was at it.
+// What a forked child may do with its parent's loader: give back the memory, if no thread that
+// stayed behind was at it.
 void ForgetInChild(penstock_loader* loader) {
   {
     const std::unique_lock<std::mutex> lock(loader->next_mutex, std::try_to_lock);

@@ -103,9 +103,9 @@ struct penstock_cuda; /* penstock_cuda.h */
  * splits of the last ragged axis count elements of the shape that follows. `data` holds all of
  * these elements, one after another; for ragged strings `offsets` does.
  *
- * Sparse: `shape` is the shape of the dense tensor. `data` (and `offsets`) hold the values. The place of
- * value i is indices[i * ndim] up to indices[i * ndim + ndim - 1]. Values have the order of their rows. The
- * data may hold an index outside of the shape: check it before you follow it.
+ * Sparse: `shape` is the shape of the dense tensor. `data` (and `offsets`) hold the values. The
+ * place of value i is indices[i * ndim] up to indices[i * ndim + ndim - 1]. Values have the order
+ * of their rows. The data may hold an index outside of the shape: check it before you follow it.
  *
  * Offsets and row splits begin with 0 and end inside of what they point into; a program that must
  * survive a torn ring checks those between. */
@@ -162,49 +162,56 @@ enum {
   PENSTOCK_SKIP = 2    /* it misses batches; penstock_skipped counts them */
 };
 
-/* What to attach to and as whom. penstock_default_options fills it in; a NULL text is its default. */
+/* What to attach to and as whom. penstock_default_options fills it in; a NULL text is its default.
+ * */
 typedef struct penstock_attach_options {
   uint64_t bytes;       /* of this structure, as the program knows it */
   const char* pipeline; /* needed */
   const char* socket;
   const char* group;         /* "default"; it is made by its first consumer */
   const char* consumer_name; /* unique in the group; NULL: none */
-  /* Where to begin: after the batch with this penstock_batch_cursor. NULL: where the group stands. */
+  /* Where to begin: after the batch with this penstock_batch_cursor. NULL: where the group stands.
+   * */
   const void* cursor;
   uint32_t cursor_bytes;
   uint32_t mode; /* PENSTOCK_BROADCAST */
-  /* For mode PENSTOCK_RANK: this consumer is `replica` of `replicas` that see the rows of `rank`. */
+  /* For mode PENSTOCK_RANK: this consumer is `replica` of `replicas` that see the rows of `rank`.
+   * */
   uint32_t rank;
   uint32_t world_size; /* 1 */
   uint32_t replica;
   uint32_t replicas; /* 1 */
-  /* For PENSTOCK_SPLIT: 1: what a dead consumer held is lost, and not given again. The end of the stream waits for batches
-   * that may be given again, but not for consumers that have detached or had the end. What such a consumer dies with goes to
-   * the next consumer that asks or attaches. */
+  /* For PENSTOCK_SPLIT: 1: what a dead consumer held is lost, and not given again. The end of the
+   * stream waits for batches that may be given again, but not for consumers that have detached or
+   * had the end. What such a consumer dies with goes to the next consumer that asks or attaches. */
   uint32_t at_most_once;
   uint32_t slow;      /* PENSTOCK_BLOCK */
   uint32_t take_over; /* 1: a consumer of the same name or rank is detached */
-  /* Rows of this consumer's batches; 0: those of the pipeline's batches. For a rank group: rows of the group's batches, of which
-   * each rank sees its part. Rows that lie in one batch of the pipeline are seen in place; rows of several are copied
-   * together (penstock_batch_is_joined). A short batch at the end of a pass ends a batch, and what fills it up fills up that
-   * batch too. Steps are counted as if all batches of the pipeline were full, so a short batch may leave numbers out: batch n
-   * begins with row n * batch_rows of the stream, and so does the first batch of a late consumer without a cursor. In
-   * PENSTOCK_SPLIT a consumer's batches are made of the batches of the pipeline that it gets, one after another. A cursor may
-   * lie inside of a batch of the pipeline; such a cursor is only for attaching with batch_rows. */
+  /* Rows of this consumer's batches; 0: those of the pipeline's batches. For a rank group: rows of
+   * the group's batches, of which each rank sees its part. Rows that lie in one batch of the
+   * pipeline are seen in place; rows of several are copied together (penstock_batch_is_joined). A
+   * short batch at the end of a pass ends a batch, and what fills it up fills up that batch too.
+   * Steps are counted as if all batches of the pipeline were full, so a short batch may leave
+   * numbers out: batch n begins with row n * batch_rows of the stream, and so does the first batch
+   * of a late consumer without a cursor. In PENSTOCK_SPLIT a consumer's batches are made of the
+   * batches of the pipeline that it gets, one after another. A cursor may lie inside of a batch of
+   * the pipeline; such a cursor is only for attaching with batch_rows. */
   uint32_t batch_rows;
   double lag_seconds; /* 60 */
   double
       reconnect_seconds; /* 60: how long to look for a daemon that has gone away; 0: not at all */
   /* The device of a pipeline with its ring on a device: the loader takes batches there
-   * (penstock_batch_on_device). It must outlive the loader. Such a loader gives no private copies: if it holds
-   * its whole share of the slots, penstock_next waits for slots that are being released, or else returns
-   * PENSTOCK_RESOURCE_EXHAUSTED. NULL: shared memory. */
+   * (penstock_batch_on_device). It must outlive the loader. Such a loader gives no private copies:
+   * if it holds its whole share of the slots, penstock_next waits for slots that are being
+   * released, or else returns PENSTOCK_RESOURCE_EXHAUSTED. NULL: shared memory. */
   struct penstock_cuda* cuda;
-  /* 60: how long the daemon may take to answer penstock_attach_with and penstock_seek; after that they return
-   * PENSTOCK_UNAVAILABLE. A daemon that was restarted waits for its other consumers first. */
+  /* 60: how long the daemon may take to answer penstock_attach_with and penstock_seek; after that
+   * they return PENSTOCK_UNAVAILABLE. A daemon that was restarted waits for its other consumers
+   * first. */
   double attach_seconds;
-  /* Called about ten times a second while those two wait, in the calling thread, with cancel_context. They return
-   * PENSTOCK_CANCELLED once it returns another value than 0. It must live as long as the loader. NULL: is not called. */
+  /* Called about ten times a second while those two wait, in the calling thread, with
+   * cancel_context. They return PENSTOCK_CANCELLED once it returns another value than 0. It must
+   * live as long as the loader. NULL: is not called. */
   int (*is_cancelled)(void* cancel_context);
   void* cancel_context;
 } penstock_attach_options;
@@ -214,30 +221,32 @@ typedef struct penstock_attach_options {
 PENSTOCK_API int penstock_attach(const char* name, const char* socket, const char* group,
                                  penstock_loader** loader);
 
-/* Fills in as many options as the program knows: a later release adds options at the end, beyond the memory of a program that was
- * compiled before. */
+/* Fills in as many options as the program knows: a later release adds options at the end, beyond
+ * the memory of a program that was compiled before. */
 PENSTOCK_API void penstock_default_options_of(penstock_attach_options* options, uint64_t bytes);
 PENSTOCK_API void penstock_default_options(penstock_attach_options* options);
 #define penstock_default_options(options) penstock_default_options_of(options, sizeof *(options))
-/* Results: PENSTOCK_ALREADY_EXISTS when the name or rank is taken, PENSTOCK_FAILED_PRECONDITION when
- * the group is of another kind or the cursor of another stream, PENSTOCK_OUT_OF_RANGE when the step
- * after the cursor has gone and cannot be made again. */
+/* Results: PENSTOCK_ALREADY_EXISTS when the name or rank is taken, PENSTOCK_FAILED_PRECONDITION
+ * when the group is of another kind or the cursor of another stream, PENSTOCK_OUT_OF_RANGE when the
+ * step after the cursor has gone and cannot be made again. */
 PENSTOCK_API int penstock_attach_with(const penstock_attach_options* options,
                                       penstock_loader** loader);
 
 /* Goes to the position of a cursor: the next batch is the one after it. Batches that are held stay
- * valid. If the daemon does not answer in time, or the call is cancelled, the next call goes on with it. */
+ * valid. If the daemon does not answer in time, or the call is cancelled, the next call goes on
+ * with it. */
 PENSTOCK_API int penstock_seek(penstock_loader* loader, const void* cursor, uint32_t bytes);
 
 /* The next batch: PENSTOCK_OK, PENSTOCK_END, PENSTOCK_TIMEOUT after `timeout_ns` without one, or
  * the reason why there will be none.
  *
  * When the daemon dies the loader looks for it for reconnect_seconds, by itself, and goes on with
- * the very next batch; meanwhile a call just waits. PENSTOCK_UNAVAILABLE when none comes back, never
- * the end. Batches that are held stay readable.
+ * the very next batch; meanwhile a call just waits. PENSTOCK_UNAVAILABLE when none comes back,
+ * never the end. Batches that are held stay readable.
  *
- * PENSTOCK_RESOURCE_EXHAUSTED, here as in any call: there is no memory. If a batch was lost by that, every further
- * call says so, until penstock_seek goes on after the batch that was given last. */
+ * PENSTOCK_RESOURCE_EXHAUSTED, here as in any call: there is no memory. If a batch was lost by
+ * that, every further call says so, until penstock_seek goes on after the batch that was given
+ * last. */
 PENSTOCK_API int penstock_next(penstock_loader* loader, int64_t timeout_ns, penstock_batch** batch);
 
 /* 1 when penstock_next would return a batch without waiting, else 0. */
@@ -258,10 +267,11 @@ PENSTOCK_API const penstock_tensor* penstock_tensor_info(const penstock_loader* 
  * tuple, an object a dict; {"x":null,"y":[null,null]}. "" is a flat dict of all tensors by name. */
 PENSTOCK_API const char* penstock_structure(const penstock_loader* loader);
 
-/* The steps of the whole stream, from step 0 to its end, wherever this loader begins; with batch_rows: batches of
- * that many rows, with the short ones at the ends of passes. PENSTOCK_OK, or PENSTOCK_FAILED_PRECONDITION if the
- * number is not known; penstock_last_error then says why: the stream has no end, its files have no index yet
- * (`penstock index`), only values decide, or batch_rows are given in a split group. */
+/* The steps of the whole stream, from step 0 to its end, wherever this loader begins; with
+ * batch_rows: batches of that many rows, with the short ones at the ends of passes. PENSTOCK_OK, or
+ * PENSTOCK_FAILED_PRECONDITION if the number is not known; penstock_last_error then says why: the
+ * stream has no end, its files have no index yet (`penstock index`), only values decide, or
+ * batch_rows are given in a split group. */
 PENSTOCK_API int penstock_num_steps(const penstock_loader* loader, uint64_t* steps);
 
 PENSTOCK_API uint64_t penstock_batch_step(const penstock_batch* batch);
@@ -272,13 +282,14 @@ PENSTOCK_API uint32_t penstock_batch_rows(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_valid(const penstock_batch* batch);
 /* The position after this batch: with it a pipeline goes on with the next one. */
 PENSTOCK_API const void* penstock_batch_cursor(const penstock_batch* batch, uint32_t* bytes);
-/* How many batches penstock_next had given before it, to all threads. If several threads take batches, the batch with the highest
- * number has the position. */
+/* How many batches penstock_next had given before it, to all threads. If several threads take
+ * batches, the batch with the highest number has the position. */
 PENSTOCK_API uint64_t penstock_batch_taken(const penstock_batch* batch);
 /* 1: another consumer of a split group held it when it died; it may have been worked on. */
 PENSTOCK_API int penstock_batch_redelivered(const penstock_batch* batch);
 PENSTOCK_API int penstock_batch_is_copy(const penstock_batch* batch);
-/* 1: its rows lay in several batches of the pipeline and were copied together. It is a copy too, but does not count as one. */
+/* 1: its rows lay in several batches of the pipeline and were copied together. It is a copy too,
+ * but does not count as one. */
 PENSTOCK_API int penstock_batch_is_joined(const penstock_batch* batch);
 PENSTOCK_API uint32_t penstock_batch_num_tensors(const penstock_batch* batch);
 PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* batch,
@@ -287,18 +298,21 @@ PENSTOCK_API const penstock_tensor* penstock_batch_tensor(const penstock_batch* 
 PENSTOCK_API const penstock_tensor* penstock_batch_find(const penstock_batch* batch,
                                                         const char* name);
 
-/* Where this process may write the bytes at `data` of one of the batch's tensors: a second map of the same memory. A page that is
- * written becomes this process' own, and nobody else sees it. The map ends with the batch. NULL if the memory cannot be mapped.
+/* Where this process may write the bytes at `data` of one of the batch's tensors: a second map of
+ * the same memory. A page that is written becomes this process' own, and nobody else sees it. The
+ * map ends with the batch. NULL if the memory cannot be mapped.
  * Cost: a system call the first time; then a page fault for each page that is touched. */
 PENSTOCK_API void* penstock_batch_writable(penstock_batch* batch, const void* data);
 
-/* Starts a pipeline in the daemon, checks a spec, or deletes a pipeline. `socket`: as in penstock_attach. `spec`: the text of a
- * PipelineSpec; its relative paths start in this process' folder. `name`: overrides the name in the spec; NULL: does not.
- * `description`: unless NULL, becomes JSON that describes the pipeline (ValidatePipelineResponse in control.proto); give it back
- * to penstock_free. A pipeline lives until it is deleted.
+/* Starts a pipeline in the daemon, checks a spec, or deletes a pipeline. `socket`: as in
+ * penstock_attach. `spec`: the text of a PipelineSpec; its relative paths start in this process'
+ * folder. `name`: overrides the name in the spec; NULL: does not. `description`: unless NULL,
+ * becomes JSON that describes the pipeline (ValidatePipelineResponse in control.proto); give it
+ * back to penstock_free. A pipeline lives until it is deleted.
  *
- * The call waits for a daemon that is at work as long as it takes. If the daemon gives no sign of life for $PENSTOCK_ANSWER_SECONDS
- * (0.1 to 86400; 60), the result is PENSTOCK_UNAVAILABLE, and the daemon may still do what was asked when it goes on. */
+ * The call waits for a daemon that is at work as long as it takes. If the daemon gives no sign of
+ * life for $PENSTOCK_ANSWER_SECONDS (0.1 to 86400; 60), the result is PENSTOCK_UNAVAILABLE, and the
+ * daemon may still do what was asked when it goes on. */
 PENSTOCK_API int penstock_create(const char* socket, const char* name, const char* spec,
                                  char** description);
 PENSTOCK_API int penstock_validate(const char* socket, const char* spec, char** description);

@@ -10,8 +10,8 @@
  *     train<<<..., stream>>>(device_address);
  *   }
  *
- * Or, where the pipeline's ring is on a device (`ring { device: 0 }`), without a copy: give `cuda` to
- * penstock_attach_with, and
+ * Or, where the pipeline's ring is on a device (`ring { device: 0 }`), without a copy: give `cuda`
+ * to penstock_attach_with, and
  *
  *     penstock_device_tensor images;
  *     penstock_batch_on_device(batch, 0, stream, &images);
@@ -22,8 +22,8 @@
  * context is used, which is that of the CUDA runtime.
  *
  * Threads:  every function may be called from any thread.
- * Owns:     a penstock_cuda is its opener's until penstock_cuda_close; loaders that were given it are
- *           detached, and batches released, before.
+ * Owns:     a penstock_cuda is its opener's until penstock_cuda_close; loaders that were given it
+ *           are detached, and batches released, before.
  * Cost:     a copy is enqueued in some microseconds. The first copy out of a slot pins it. */
 #ifndef PENSTOCK_CUDA_H_
 #define PENSTOCK_CUDA_H_
@@ -55,46 +55,47 @@ typedef struct penstock_device_tensor {
   int64_t shape[17];
 } penstock_device_tensor;
 
-/* Opens a device by its number, as the CUDA runtime counts. PENSTOCK_FAILED_PRECONDITION: there is no
- * driver, or it is too old, or finds no device; PENSTOCK_NOT_FOUND: there is no such device. */
+/* Opens a device by its number, as the CUDA runtime counts. PENSTOCK_FAILED_PRECONDITION: there is
+ * no driver, or it is too old, or finds no device; PENSTOCK_NOT_FOUND: there is no such device. */
 PENSTOCK_API int penstock_cuda_open(int32_t device, penstock_cuda** cuda);
 /* Waits for what is pending, but not for a device that does not answer: what it holds then stays
  * held. */
 PENSTOCK_API void penstock_cuda_close(penstock_cuda* cuda);
 
-/* Device memory in the order of a stream (cuMemAllocAsync); of a device that has no memory pools it is there at once, and freeing it
- * waits for the device. */
+/* Device memory in the order of a stream (cuMemAllocAsync); of a device that has no memory pools it
+ * is there at once, and freeing it waits for the device. */
 PENSTOCK_API int penstock_cuda_allocate(penstock_cuda* cuda, uint64_t bytes, void* stream,
                                         uint64_t* address);
 PENSTOCK_API void penstock_cuda_free(penstock_cuda* cuda, uint64_t address, void* stream);
 
 /* Enqueues a copy of `bytes` bytes at `from`, a part of `batch`, to the device. The batch must be
- * held until the copy is done: penstock_cuda_release. With a NULL batch `from` is any memory, and the copy
- * is staged. */
+ * held until the copy is done: penstock_cuda_release. With a NULL batch `from` is any memory, and
+ * the copy is staged. */
 PENSTOCK_API int penstock_cuda_copy(penstock_cuda* cuda, penstock_batch* batch, const void* from,
                                     uint64_t bytes, uint64_t to, void* stream);
 /* What comes next in `second` begins when all that `first` was given so far is done. */
 PENSTOCK_API int penstock_cuda_order(penstock_cuda* cuda, void* first, void* second);
-/* Waits until the stream has done all that it was given so far: for whoever takes the memory over without a stream. */
+/* Waits until the stream has done all that it was given so far: for whoever takes the memory over
+ * without a stream. */
 PENSTOCK_API int penstock_cuda_synchronize(penstock_cuda* cuda, void* stream);
 /* Enqueues a copy back and waits for it. */
 PENSTOCK_API int penstock_cuda_read(penstock_cuda* cuda, uint64_t from, uint64_t bytes, void* to,
                                     void* stream);
 
-/* Releases the batch when all that the stream was given so far is done. It is looked for in later calls
- * of this function, penstock_cuda_after, penstock_cuda_poll and, of a loader with a device's ring,
- * penstock_next. */
+/* Releases the batch when all that the stream was given so far is done. It is looked for in later
+ * calls of this function, penstock_cuda_after, penstock_cuda_poll and, of a loader with a device's
+ * ring, penstock_next. */
 PENSTOCK_API int penstock_cuda_release(penstock_cuda* cuda, penstock_batch* batch, void* stream);
 /* Calls done(argument) then, in the thread of such a later call. */
 PENSTOCK_API int penstock_cuda_after(penstock_cuda* cuda, void* stream, void (*done)(void*),
                                      void* argument);
-/* Looks for what is done, and tells how much is not. PENSTOCK_UNAVAILABLE when the device has failed:
- * everything is released then. */
+/* Looks for what is done, and tells how much is not. PENSTOCK_UNAVAILABLE when the device has
+ * failed: everything is released then. */
 PENSTOCK_API int penstock_cuda_poll(penstock_cuda* cuda, uint64_t* pending);
 
-/* A tensor of a batch in a device's ring, of which `stream` may read from here on: the daemon's copy is over.
- * PENSTOCK_FAILED_PRECONDITION: the tensor is not on the device, since its size is not fixed, or
- * the loader was not given a penstock_cuda. */
+/* A tensor of a batch in a device's ring, of which `stream` may read from here on: the daemon's
+ * copy is over. PENSTOCK_FAILED_PRECONDITION: the tensor is not on the device, since its size is
+ * not fixed, or the loader was not given a penstock_cuda. */
 PENSTOCK_API int penstock_batch_on_device(penstock_batch* batch, uint32_t index, void* stream,
                                           penstock_device_tensor* tensor);
 

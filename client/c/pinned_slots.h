@@ -1,5 +1,5 @@
-// The slots of a mapped ring that were registered with CUDA: each once, when something is first copied out of
-// it. A ring has address space for more slots than it uses, which must not be pinned.
+// The slots of a mapped ring that were registered with CUDA: each once, when something is first
+// copied out of it. A ring has address space for more slots than it uses, which must not be pinned.
 //
 // Threads:  any.
 // Owns:     the registrations; the mapping outlives them.

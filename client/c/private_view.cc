@@ -21,7 +21,8 @@ bool PrivateView::Map(int fd, const uint8_t* first, uint64_t bytes) {
   void* const memory =
       penstock::ring::MapAligned(fd, bytes, PROT_NONE, MAP_PRIVATE | MAP_NORESERVE);
   if (memory == MAP_FAILED) return false;
-  // A program may lock all memory that it will have (mlockall): of every page that it may write the kernel would make a copy now.
+  // A program may lock all memory that it will have (mlockall): of every page that it may write the
+  // kernel would make a copy now.
   if (munlock(memory, bytes) != 0 || mprotect(memory, bytes, PROT_READ | PROT_WRITE) != 0) {
     const int error = errno;
     munmap(memory, bytes);

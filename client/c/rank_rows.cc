@@ -18,7 +18,8 @@ bool CountAnew(uint64_t first, uint64_t count, uint64_t limit, const int64_t** n
   return true;
 }
 
-// The values of the rows [first_row, first_row + rows), which lie side by side, and their indices counted anew.
+// The values of the rows [first_row, first_row + rows), which lie side by side, and their indices
+// counted anew.
 bool TakeSparse(uint32_t first_row, uint32_t rows, penstock_tensor* tensor, int64_t* shape,
                 std::vector<std::vector<int64_t>>* counted_anew) {
   const uint64_t ndim = tensor->ndim;

@@ -44,7 +44,8 @@ void SignsOfLife::Ask() {
   AttachRequest request = penstock::ring::EncodeRequest("", "");
   request.operation = static_cast<uint32_t>(Operation::kProbe);
   int made = -1;
-  // Where it cannot be asked now, it is tried again with the next wait: a queue that stays full is no sign.
+  // Where it cannot be asked now, it is tried again with the next wait: a queue that stays full is
+  // no sign.
   if (penstock::ring::StartAttach(socket_path_, request, 0, &made).ok())
     beside_ = penstock::ring::Descriptor(made);
 }

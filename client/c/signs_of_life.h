@@ -1,9 +1,11 @@
-// Tells a daemon that takes long over an answer from one that stands still: while the answer is waited for, a connection beside
-// it asks whether the daemon is at work, which its event loop answers at once.
+// Tells a daemon that takes long over an answer from one that stands still: while the answer is
+// waited for, a connection beside it asks whether the daemon is at work, which its event loop
+// answers at once.
 //
 // Threads:  one; no state but its own.
 // Owns:     the connection beside, of which there is never more than one.
-// Limits:   it asks four times within the time that may pass without a sign. Time in which this process itself stood still does not count.
+// Limits:   it asks four times within the time that may pass without a sign. Time in which this
+//           process itself stood still does not count.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,8 @@ using penstock::ring::TensorEntry;
 
 namespace {
 
-// How long a daemon may take to accept a connection, and how long to wait for one that is not there.
+// How long a daemon may take to accept a connection, and how long to wait for one that is not
+// there.
 constexpr uint64_t kConnectNs = 50'000'000;
 constexpr int kRetryMs = 10;
 // A daemon that asks for another attachment is there.
@@ -300,7 +301,8 @@ void ReleaseLease(penstock_loader* loader, Source* source, const Lease& lease) {
       }
       break;
     }
-    // Under the mutex: who asks in between what is held would be told of this one, and nobody that it was let go of.
+    // Under the mutex: who asks in between what is held would be told of this one, and nobody that
+    // it was let go of.
     source->reader->Release(lease);
     return;
   }

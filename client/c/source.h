@@ -3,8 +3,8 @@
 //   reading ──kAgain──► StartReattaching() ──► Reattach() … ──► another source, from the same step
 //                                                  └── nobody answers for reconnect_ns: an error
 //
-// Threads:  StartReattaching() and Reattach() under the loader's next_mutex; ReleaseLease() from any
-//           thread.
+// Threads:  StartReattaching() and Reattach() under the loader's next_mutex; ReleaseLease() from
+//           any thread.
 // Owns:     a source is counted: the loader's own reference, and one for each batch in use.
 // Cost:     nothing while a ring is read.
 #pragma once
@@ -36,14 +36,16 @@ struct SharedLease {
 
 struct Source {
   std::unique_ptr<penstock::ring::Reader> reader;
-  // One for each slot; only the first has any where steps are taken whole, only the second where they are not.
+  // One for each slot; only the first has any where steps are taken whole, only the second where
+  // they are not.
   std::vector<penstock_batch> slots;
   std::unique_ptr<SharedLease[]> shared_leases;
   PrivateView view;  // mapped under the loader's mutex, when it is first asked for
   // Both end before the reader unmaps the ring.
   PinnedSlots pinned;
   std::unique_ptr<DeviceSlots> device_slots;  // null: batches are in shared memory
-  // Of the step that is there, and whose copy to the device is not over: since when one waits for it. 0: there is none.
+  // Of the step that is there, and whose copy to the device is not over: since when one waits for
+  // it. 0: there is none.
   uint64_t copy_awaited_ns = 0;
   std::atomic<uint64_t> references{1};
 };
@@ -79,17 +81,19 @@ inline void NoteProgress(Reattachment* reattachment) { reattachment->left_ns.res
 
 // Forgets all attempts but for the time that they took.
 void Begin(Reattachment* again);
-// Somebody waits for the attempts from now on: all of them together, until a batch is taken, for no longer than was meant.
+// Somebody waits for the attempts from now on: all of them together, until a batch is taken, for no
+// longer than was meant.
 void SetDeadline(penstock_loader* loader);
 
 // The present source gives no further step here: goes on at `position`.
 void StartReattaching(penstock_loader* loader, const penstock::ring::ConsumerPosition& position,
                       std::string reason);
-// The same while nobody waits for a batch: false, and nothing has changed, when no daemon accepts a connection now.
+// The same while nobody waits for a batch: false, and nothing has changed, when no daemon accepts a
+// connection now.
 // REQUIRES: the present source is deserted.
 bool StartUnattended(penstock_loader* loader);
-// Where the present source stands, together with what is still held of those before, for a request to attach: what it names there is
-// numbered by that.
+// Where the present source stands, together with what is still held of those before, for a request
+// to attach: what it names there is numbered by that.
 penstock::ring::ConsumerPosition WhereNow(penstock_loader* loader);
 // Goes on with it until `until_ns`: PENSTOCK_OK with a new source, PENSTOCK_TIMEOUT, or the code of
 // `failed`.

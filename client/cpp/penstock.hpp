@@ -6,8 +6,10 @@
 //     train(boards, batch.rows());
 //   }
 //
-// Threads:  as the C interface: a Loader may be used from any thread, and so may a Batch, by one at a time.
-// Owns:     a Loader owns its place at the ring, a Batch its memory; a Batch may outlive its Loader.
+// Threads:  as the C interface: a Loader may be used from any thread, and so may a Batch, by one at
+//           a time.
+// Owns:     a Loader owns its place at the ring, a Batch its memory; a Batch may outlive its
+//           Loader.
 // Errors:   penstock::Error, with the code of penstock.h and a sentence.
 // Needs:    C++20 and libpenstock.so.
 #pragma once
@@ -134,8 +136,8 @@ class Tensor {
     return {tensor_->row_splits[axis], tensor_->num_row_splits[axis]};
   }
 
-  // For a sparse tensor, the place of value i is indices()[i * shape().size() + axis] for each axis; the data may hold a place outside
-  // of the shape. Throws for any other tensor.
+  // For a sparse tensor, the place of value i is indices()[i * shape().size() + axis] for each
+  // axis; the data may hold a place outside of the shape. Throws for any other tensor.
   std::span<const int64_t> indices() const {
     if (tensor_->indices == nullptr) {
       throw Error(PENSTOCK_INVALID_ARGUMENT, Named("is not sparse"));
@@ -143,7 +145,8 @@ class Tensor {
     return {tensor_->indices, tensor_->num_values * tensor_->ndim};
   }
 
-  // The elements. For a ragged tensor: the elements of all rows; for a sparse tensor: its values. Throws if T is not their type.
+  // The elements. For a ragged tensor: the elements of all rows; for a sparse tensor: its values.
+  // Throws if T is not their type.
   template <typename T>
   std::span<const T> values() const {
     if (!Holds<T>()) {
@@ -197,7 +200,8 @@ class Batch {
   // Whether another consumer of a split group held it when it died.
   bool redelivered() const { return penstock_batch_redelivered(batch_) != 0; }
   bool is_copy() const { return penstock_batch_is_copy(batch_) != 0; }
-  // Whether its rows were copied together out of several batches of the pipeline (options.batch_rows).
+  // Whether its rows were copied together out of several batches of the pipeline
+  // (options.batch_rows).
   bool is_joined() const { return penstock_batch_is_joined(batch_) != 0; }
   // The position after this batch.
   std::string_view cursor() const {
@@ -328,8 +332,9 @@ class Loader {
   penstock_loader* loader_ = nullptr;
 };
 
-// Starts a pipeline in the daemon, from the text of a PipelineSpec; `name` overrides the name in it. Returns JSON that describes the
-// pipeline (ValidatePipelineResponse in control.proto). As all functions here it throws Error, with the daemon's own words.
+// Starts a pipeline in the daemon, from the text of a PipelineSpec; `name` overrides the name in
+// it. Returns JSON that describes the pipeline (ValidatePipelineResponse in control.proto). As all
+// functions here it throws Error, with the daemon's own words.
 inline std::string Create(const std::string& spec, const std::string& name = "",
                           const std::string& socket = "") {
   char* text = nullptr;

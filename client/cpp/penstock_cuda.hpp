@@ -25,8 +25,9 @@
 //
 // Threads:  every function may be called from any thread.
 // Owns:     a Cuda owns its reference to the device and outlives the loaders that were given it.
-// Errors:   penstock::Error. Nothing here needs a CUDA library to be linked or installed; Cuda's constructor throws where there is no
-//           driver (PENSTOCK_FAILED_PRECONDITION) or no such device (PENSTOCK_NOT_FOUND).
+// Errors:   penstock::Error. Nothing here needs a CUDA library to be linked or installed; Cuda's
+//           constructor throws where there is no driver (PENSTOCK_FAILED_PRECONDITION) or no such
+//           device (PENSTOCK_NOT_FOUND).
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@
 
 namespace penstock {
 
-// A tensor in a device's ring, in C order. It is valid until its batch is released. Whoever writes there changes what other trainers
-// read.
+// A tensor in a device's ring, in C order. It is valid until its batch is released. Whoever writes
+// there changes what other trainers read.
 class DeviceTensor {
  public:
   explicit DeviceTensor(const penstock_device_tensor& tensor) : tensor_(tensor) {}
@@ -97,8 +98,8 @@ class Cuda {
   // Waits until the stream has done all that it was given so far.
   void Synchronize(void* stream = nullptr) { Check(penstock_cuda_synchronize(cuda_, stream)); }
 
-  // A tensor of a batch in a device's ring, of which `stream` may read from here on. PENSTOCK_FAILED_PRECONDITION where it is not on
-  // the device.
+  // A tensor of a batch in a device's ring, of which `stream` may read from here on.
+  // PENSTOCK_FAILED_PRECONDITION where it is not on the device.
   DeviceTensor OnDevice(const Batch& batch, size_t index, void* stream = nullptr) {
     penstock_device_tensor tensor;
     Check(penstock_batch_on_device(batch.get(), static_cast<uint32_t>(index), stream, &tensor));
@@ -111,11 +112,13 @@ class Cuda {
     throw Error(PENSTOCK_NOT_FOUND, std::string("the batch has no tensor ") + name);
   }
 
-  // Gives the batch back when all that the stream was given so far is done, and at once where the device has failed. Does not wait.
+  // Gives the batch back when all that the stream was given so far is done, and at once where the
+  // device has failed. Does not wait.
   void Release(Batch batch, void* stream = nullptr) {
     Check(penstock_cuda_release(cuda_, batch.Give(), stream));
   }
-  // Looks for what is done, and returns how much is not. PENSTOCK_UNAVAILABLE when the device has failed: everything is released then.
+  // Looks for what is done, and returns how much is not. PENSTOCK_UNAVAILABLE when the device has
+  // failed: everything is released then.
   uint64_t Poll() {
     uint64_t pending = 0;
     Check(penstock_cuda_poll(cuda_, &pending));

@@ -19,7 +19,8 @@ namespace {
 constexpr int kUnwritten = 1;
 constexpr int kUsageError = 2;
 
-// A full disk shows when what is buffered is written, which is after a command has said that all is well.
+// A full disk shows when what is buffered is written, which is after a command has said that all is
+// well.
 bool FlushStdout() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 template <typename T>

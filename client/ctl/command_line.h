@@ -47,8 +47,9 @@ class Command {
   // One of the commands that are added must then be named.
   Command AddCommand(const std::string& name, const std::string& help);
 
-  // `name` is "--name", or "NAME" for a word without a dash. T: std::string, int, int64_t, uint32_t,
-  // uint64_t, double, a std::optional<uint64_t>, or a std::vector<std::string>, which takes several words.
+  // `name` is "--name", or "NAME" for a word without a dash. T: std::string, int, int64_t,
+  // uint32_t, uint64_t, double, a std::optional<uint64_t>, or a std::vector<std::string>, which
+  // takes several words.
   template <typename T>
   Option Add(const std::string& name, T* value, const std::string& help);
   Option AddFlag(const std::string& name, bool* value, const std::string& help);
@@ -58,7 +59,8 @@ class Command {
 
   // Parsing a line that asks for this command runs it; what it returns is the exit code.
   void Runs(std::function<int()> run);
-  // The same, with all words behind the command's name, options and --help among them, of which none is read here.
+  // The same, with all words behind the command's name, options and --help among them, of which
+  // none is read here.
   void HandsOn(std::function<int(std::vector<std::string> words)> run);
 
  private:
@@ -91,8 +93,8 @@ class CommandLine {
   Command root();
   std::vector<CommandOutline> Outline() const;
 
-  // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2 with a message on
-  // stderr for a line that fits no command, 1 where stdout cannot be written.
+  // Runs the command that is asked for and returns its exit code; 0 for --help and --version, 2
+  // with a message on stderr for a line that fits no command, 1 where stdout cannot be written.
   int Run(int argc, char** argv);
 
  private:

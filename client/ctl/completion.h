@@ -14,7 +14,8 @@ namespace penstock::ctl {
 std::string CompletionScript(const std::string& shell, const std::string& program,
                              const std::vector<CommandOutline>& commands);
 
-// Adds `completion bash|zsh|fish`, which prints it; the commands of `line` are those of when it runs.
+// Adds `completion bash|zsh|fish`, which prints it; the commands of `line` are those of when it
+// runs.
 void AddCompletion(Command root, const CommandLine& line);
 
 }  // namespace penstock::ctl

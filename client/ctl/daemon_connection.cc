@@ -27,11 +27,12 @@ namespace {
 constexpr uint64_t kConnectTimeoutNs = 10'000'000'000;
 // A bundle of all public authorities has a quarter of it.
 constexpr size_t kPemBytesMax = size_t{1} << 20;
-// How long a call may take that only looks something up or sets something, and how long a daemon may give no sign of life in one that
-// takes longer.
+// How long a call may take that only looks something up or sets something, and how long a daemon
+// may give no sign of life in one that takes longer.
 constexpr uint64_t kAnswerNs = 30'000'000'000;
 
-// Calls that take as long as the pipeline's data does, and those that wait for one that attaches, or changes it.
+// Calls that take as long as the pipeline's data does, and those that wait for one that attaches,
+// or changes it.
 template <typename Request>
 constexpr bool kTakesLong =
     std::is_same_v<Request, v1::CreatePipelineRequest> ||

@@ -1,9 +1,10 @@
 // The control plane of a daemon, as the commands call it.
 //
 // Threads:  one.
-// Owns:     its connection, and the private daemon if it started one. gRPC's headers are left to the
-//           file behind this one.
-// Limits:   a daemon that gives no sign of life for 30 seconds, or $PENSTOCK_ANSWER_SECONDS, is not waited for: DeadlineExceeded.
+// Owns:     its connection, and the private daemon if it started one. gRPC's headers are left to
+//           the file behind this one.
+// Limits:   a daemon that gives no sign of life for 30 seconds, or $PENSTOCK_ANSWER_SECONDS, is not
+//           waited for: DeadlineExceeded.
 // Cost:     a private daemon takes some tens of milliseconds to start.
 #pragma once
 
@@ -23,8 +24,8 @@ namespace penstock::ctl {
 class DaemonConnection {
  public:
   // The daemon at `socket`, or at the default place if that is empty; "tcp:HOST:PORT" with the
-  // certificate, key and authorities that $PENSTOCK_TLS_CERTIFICATE, _KEY and _AUTHORITIES name. Unavailable and
-  // PermissionDenied say what to type next.
+  // certificate, key and authorities that $PENSTOCK_TLS_CERTIFICATE, _KEY and _AUTHORITIES name.
+  // Unavailable and PermissionDenied say what to type next.
   static absl::StatusOr<DaemonConnection> Open(const std::string& socket);
 
   // The same, but starts a private daemon if `socket` is empty.
@@ -86,7 +87,8 @@ class DaemonConnection {
   // One call: `method` is the stub's.
   template <typename Method, typename Request, typename Response>
   absl::Status Call(Method method, const Request& request, Response* response);
-  // One call that goes on telling, until `take` returns false or the daemon ends it or gives no sign of life.
+  // One call that goes on telling, until `take` returns false or the daemon ends it or gives no
+  // sign of life.
   template <typename Response, typename Method, typename Request>
   absl::Status Watch(Method method, const Request& request,
                      const std::function<bool(const Response& response)>& take);

@@ -42,12 +42,14 @@ std::string DescribeRow(const v1::ShowRowResponse& row);
 // What a pipeline has in common with others: one line.
 std::string DescribeShared(const v1::SharedPrefixStats& prefix);
 
-// Where it is of the NUMA node that it was to have, and a line for each thing that could not be had; each begins with `prefix`.
+// Where it is of the NUMA node that it was to have, and a line for each thing that could not be
+// had; each begins with `prefix`.
 std::string DescribeNuma(const v1::PipelineStats& stats, const std::string& prefix);
 
 // What a read or a write that has not returned waits for: one line.
 std::string DescribeCall(const v1::ReadUnderWay& call);
-// The processes that compute a stage's rows; `busy`: the share of their time that they were at rows.
+// The processes that compute a stage's rows; `busy`: the share of their time that they were at
+// rows.
 std::string DescribePython(const v1::PythonWorkers& workers, double busy);
 // What the pipeline has taken for what it computes and keeps, and the most that it may take.
 std::string DescribeWorkMemory(const v1::PipelineStats& stats);

@@ -18,7 +18,8 @@
 namespace penstock::ctl {
 namespace {
 
-// A line for each Python function, in whatever stage: its code's hash, by which two specs are compared.
+// A line for each Python function, in whatever stage: its code's hash, by which two specs are
+// compared.
 void PrintCodes(const google::protobuf::Message& message) {
   if (message.GetDescriptor() == v1::PythonFunction::descriptor()) {
     const auto& function = static_cast<const v1::PythonFunction&>(message);

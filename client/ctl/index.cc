@@ -94,7 +94,8 @@ int Index(const IndexCommandOptions& command) {
   uint64_t bytes_before = 0;
   uint64_t records = 0;
   bool all = others.empty();
-  // Nothing is written beside objects unasked: their indices go where a private daemon of this user looks for them.
+  // Nothing is written beside objects unasked: their indices go where a private daemon of this user
+  // looks for them.
   FolderIndexStore near(LocalFileSystem(), command.cache_dir);
   FolderIndexStore far((*files)->system(),
                        command.cache_dir.empty() ? CacheFolder("index") : command.cache_dir);

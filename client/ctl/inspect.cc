@@ -48,7 +48,8 @@ std::vector<std::string> PathsOf(const NamedFiles& files) {
   return paths;
 }
 
-// The paths themselves; of many of one folder a glob of what their names have in common, if it matches nothing else.
+// The paths themselves; of many of one folder a glob of what their names have in common, if it
+// matches nothing else.
 std::vector<std::string> PatternsOf(const std::vector<std::string>& paths) {
   if (paths.size() <= kMostPaths) return paths;
   size_t common = paths[0].size();

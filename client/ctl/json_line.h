@@ -1,4 +1,5 @@
-// A message of the control plane as one line of JSON, with the names of its fields as in control.proto.
+// A message of the control plane as one line of JSON, with the names of its fields as in
+// control.proto.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -35,7 +35,8 @@ absl::StatusOr<std::vector<std::string>> MatchFiles(const std::vector<std::strin
     bool matched = false;
     for (size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat info;
-      // A wildcard that means data does not mean the indices beside it, whether it is expanded here or by a shell.
+      // A wildcard that means data does not mean the indices beside it, whether it is expanded here
+      // or by a shell.
       if (absl::EndsWith(matches.gl_pathv[i], kIndexSuffix)) {
         if (pattern == matches.gl_pathv[i]) matched = true;
         continue;

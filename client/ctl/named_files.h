@@ -1,7 +1,9 @@
-// The files that a command reads: of this machine and, with the credentials of the user's environment, at addresses (s3://, gs://, http://).
+// The files that a command reads: of this machine and, with the credentials of the user's
+// environment, at addresses (s3://, gs://, http://).
 //
 // Threads:  one.
-// Owns:     connections, once there is an address; files that were opened must be gone before it is.
+// Owns:     connections, once there is an address; files that were opened must be gone before it
+//           is.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +19,13 @@ namespace penstock::ctl {
 
 class NamedFiles {
  public:
-  // What the patterns name, as MatchFiles() has it; an address stands for itself, or is a glob of its bucket's objects. InvalidArgument where
-  // the environment's settings for addresses are wrong.
+  // What the patterns name, as MatchFiles() has it; an address stands for itself, or is a glob of
+  // its bucket's objects. InvalidArgument where the environment's settings for addresses are wrong.
   static absl::StatusOr<std::unique_ptr<NamedFiles>> Match(const std::vector<std::string>& patterns,
                                                            std::vector<std::string>* others);
 
-  // What the environment says of addresses, as of a process' own daemon: the user reads what he may read anyway.
+  // What the environment says of addresses, as of a process' own daemon: the user reads what he may
+  // read anyway.
   static absl::StatusOr<RemoteOptions> Options();
 
   // In the byte order of their paths.

@@ -1,4 +1,5 @@
-// Where a command writes TFRecords: files of this machine or, with the credentials of the user's environment, objects at addresses (s3://, gs://).
+// Where a command writes TFRecords: files of this machine or, with the credentials of the user's
+// environment, objects at addresses (s3://, gs://).
 //
 // Threads:  one; what it creates may be written by threads of their own.
 // Owns:     a share of what its objects are written by.
@@ -16,7 +17,8 @@ namespace penstock::ctl {
 
 class NamedOutput {
  public:
-  // `path`: of what is to be written, or its folder. InvalidArgument where the environment's settings for addresses are wrong.
+  // `path`: of what is to be written, or its folder. InvalidArgument where the environment's
+  // settings for addresses are wrong.
   static absl::StatusOr<NamedOutput> For(const std::string& path);
 
   bool is_far() const { return client_ != nullptr; }

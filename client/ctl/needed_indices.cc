@@ -35,7 +35,8 @@ const std::string& NameOfFiles() {
       ->name();
 }
 
-// How many values a message has in such fields, and how many of them are addresses; nested ones too.
+// How many values a message has in such fields, and how many of them are addresses; nested ones
+// too.
 struct Files {
   int all = 0;
   int far = 0;

@@ -9,7 +9,8 @@
 
 namespace penstock::ctl {
 
-// The path of the program `name` in the folder of this one; the bare name, for PATH, where there is none.
+// The path of the program `name` in the folder of this one; the bare name, for PATH, where there is
+// none.
 std::string ProgramBeside(const std::string& name);
 
 // What to say where the system has not started it; `error` is an errno.

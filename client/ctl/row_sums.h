@@ -11,7 +11,8 @@
 
 namespace penstock::ctl {
 
-// As many as the batch has rows. A tensor without rows of its own counts for the first one. Of variable size, sizes count too.
+// As many as the batch has rows. A tensor without rows of its own counts for the first one. Of
+// variable size, sizes count too.
 std::vector<uint32_t> RowSums(const Batch& batch);
 
 }  // namespace penstock::ctl

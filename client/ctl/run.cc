@@ -45,7 +45,8 @@ struct RunArguments {
   uint32_t row = 0;
 };
 
-// stdout cannot be written. A reader that has gone has seen enough; of anything else CommandLine says so.
+// stdout cannot be written. A reader that has gone has seen enough; of anything else CommandLine
+// says so.
 void ForgiveReader() {
   if (errno != EPIPE) return;
   __fpurge(stdout);
@@ -166,7 +167,8 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   const absl::Status status =
       TakeBatches(pipeline->name(), daemon->socket(), daemon->is_private(), arguments);
   held = hold();
-  // The daemon may have been another one since. Its successor knows the pipeline, but not this connection.
+  // The daemon may have been another one since. Its successor knows the pipeline, but not this
+  // connection.
   if (!daemon->is_private()) {
     auto again = DaemonConnection::Open(daemon->socket());
     if (again.ok()) daemon = std::move(again);

@@ -1,5 +1,6 @@
-// `penstock selftest`: shows on the user's own files that a pipeline gives the same bytes whatever the number of workers,
-// wherever it is resumed, and when its daemon is killed. Each run has a private daemon of its own; one that runs is left alone.
+// `penstock selftest`: shows on the user's own files that a pipeline gives the same bytes whatever
+// the number of workers, wherever it is resumed, and when its daemon is killed. Each run has a
+// private daemon of its own; one that runs is left alone.
 
 #include <unistd.h>
 
@@ -36,7 +37,8 @@ struct SelftestArguments {
   uint64_t seed = 0;  // 0: drawn
 };
 
-// A batch as it is compared: step, epoch, shapes and a checksum of each tensor's bytes; and of each row, to tell which one differs.
+// A batch as it is compared: step, epoch, shapes and a checksum of each tensor's bytes; and of each
+// row, to tell which one differs.
 struct Taken {
   std::string line;
   std::string cursor;
@@ -48,8 +50,9 @@ struct Run {
   bool ended = false;  // the stream did, before there were as many as wanted
 };
 
-// One life of a pipeline: the next `count` batches behind `cursor`. With `kill_after`, its daemon is killed when so many were
-// taken, and the run is what it has given by then. `taken` is told behind each batch how many there are.
+// One life of a pipeline: the next `count` batches behind `cursor`. With `kill_after`, its daemon
+// is killed when so many were taken, and the run is what it has given by then. `taken` is told
+// behind each batch how many there are.
 absl::StatusOr<Run> TakeBatches(const v1::SpecSource& source, int workers,
                                 const std::string& cursor, uint64_t count,
                                 std::optional<uint64_t> kill_after,
@@ -143,12 +146,14 @@ class Selftest {
  private:
   size_t Draw(size_t below) { return std::uniform_int_distribution<size_t>(0, below - 1)(dice_); }
 
-  // How many batches a run from there on is asked for: one more than there are, where the stream has ended.
+  // How many batches a run from there on is asked for: one more than there are, where the stream
+  // has ended.
   uint64_t Wanted(size_t first) const {
     return reference_.batches.size() - first + (reference_.ended ? 1 : 0);
   }
 
-  // TakeBatches() of this spec. On a terminal a bar shows meanwhile how far that is, each run being as long as another there.
+  // TakeBatches() of this spec. On a terminal a bar shows meanwhile how far that is, each run being
+  // as long as another there.
   absl::StatusOr<Run> Take(const std::string& name, int workers, const std::string& cursor,
                            uint64_t count, std::optional<uint64_t> kill_after = std::nullopt) {
     const auto show = [&](uint64_t taken) {

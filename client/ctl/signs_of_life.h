@@ -1,10 +1,11 @@
-// Tells a daemon that takes long over a call from one that stands still: while the call runs, the standard service for health is
-// asked on the same connection, which gRPC's own threads answer.
+// Tells a daemon that takes long over a call from one that stands still: while the call runs, the
+// standard service for health is asked on the same connection, which gRPC's own threads answer.
 //
 // Threads:  the owner's, and one of its own that asks.
-// Owns:     that thread. The call's context must outlive it. gRPC's headers are left to the file behind this one.
-// Limits:   the call is cancelled when three questions in a row have not been answered, which takes as long as was said. One that this
-//           process slept through is one of three.
+// Owns:     that thread. The call's context must outlive it. gRPC's headers are left to the file
+//           behind this one.
+// Limits:   the call is cancelled when three questions in a row have not been answered, which takes
+//           as long as was said. One that this process slept through is one of three.
 #pragma once
 
 #include <atomic>

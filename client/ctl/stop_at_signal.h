@@ -1,8 +1,11 @@
-// A signal ends what a command does at addresses, and then the program: parts of an object that is being written are thrown away before.
+// A signal ends what a command does at addresses, and then the program: parts of an object that is
+// being written are thrown away before.
 //
-// Threads:  constructed and destroyed by the first thread, before and after all others, as they are to leave the signals to this one.
-// Owns:     a thread that waits for SIGINT, SIGTERM and SIGHUP, unless who started the program has them ignored (nohup). The first sets the
-//           constructing thread's StopFlag, and the destructor ends the program by it; a second one ends it at once.
+// Threads:  constructed and destroyed by the first thread, before and after all others, as they are
+//           to leave the signals to this one.
+// Owns:     a thread that waits for SIGINT, SIGTERM and SIGHUP, unless who started the program has
+//           them ignored (nohup). The first sets the constructing thread's StopFlag, and the
+//           destructor ends the program by it; a second one ends it at once.
 #pragma once
 
 #include <signal.h>

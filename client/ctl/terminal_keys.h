@@ -1,6 +1,7 @@
 // Keys of whoever sits at the terminal, one by one, for as long as this is there.
 //
-// Threads:  one thread, and one object at a time. SIGTERM and SIGHUP put the terminal back before they end the process.
+// Threads:  one thread, and one object at a time. SIGTERM and SIGHUP put the terminal back before
+//           they end the process.
 // Owns:     how the terminal of stdin treats keys, which it puts back.
 #pragma once
 
@@ -24,7 +25,8 @@ enum class Key {
 
 class TerminalKeys {
  public:
-  // Without an effect where stdin is no terminal, or one that this process is in the background of: then there are no keys.
+  // Without an effect where stdin is no terminal, or one that this process is in the background of:
+  // then there are no keys.
   TerminalKeys();
   ~TerminalKeys();
   TerminalKeys(const TerminalKeys&) = delete;

@@ -21,7 +21,8 @@ struct TopDaemon {
   std::vector<v1::PipelineStats> pipelines;
 };
 
-// The daemon that was named; without a name the default one and, found anew at each look, those that nobody has named.
+// The daemon that was named; without a name the default one and, found anew at each look, those
+// that nobody has named.
 class TopDaemons {
  public:
   explicit TopDaemons(const std::string& socket);

@@ -91,7 +91,8 @@ std::string TopScreen(const std::vector<TopLine>& lines, const TopView& view) {
     if (lines[i].kind == Kind::kPipeline) heads.push_back(i);
   }
   const size_t head = heads.empty() ? 0 : heads[std::min(view.chosen, heads.size() - 1)];
-  // The last row is the bar's; where there is none it stays empty, since an end of line there would scroll.
+  // The last row is the bar's; where there is none it stays empty, since an end of line there would
+  // scroll.
   const size_t rows = std::max<size_t>(view.rows, 2) - 1;
   std::string out = "\x1b[H";
   size_t shown = 0;

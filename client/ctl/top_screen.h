@@ -1,4 +1,5 @@
-// Lines of `penstock top` as a terminal is to show them: cut to its size, with colours, from the chosen pipeline on.
+// Lines of `penstock top` as a terminal is to show them: cut to its size, with colours, from the
+// chosen pipeline on.
 //
 // Threads:  any; no state.
 // Limits:   a character takes one column.
@@ -22,7 +23,8 @@ struct TopView {
   std::string notice = {};  // what the bar says besides
 };
 
-// From the terminal's first row on, with what was there before wiped. Control characters of names are shown, and not done.
+// From the terminal's first row on, with what was there before wiped. Control characters of names
+// are shown, and not done.
 std::string TopScreen(const std::vector<TopLine>& lines, const TopView& view);
 
 }  // namespace penstock::ctl

@@ -59,8 +59,8 @@ Message* OptionsOf(const std::string& stage, v1::PipelineSpec* spec) {
   return nullptr;
 }
 
-// The field alone, with a value as it stands in a spec, or of several with commas between them; a string may stand
-// without quotes.
+// The field alone, with a value as it stands in a spec, or of several with commas between them; a
+// string may stand without quotes.
 absl::Status ParseValue(const std::string& value, const FieldDescriptor* field, Message* parsed) {
   const bool is_bare = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING &&
                        !absl::StartsWith(value, "\"") && !absl::StartsWith(value, "'");

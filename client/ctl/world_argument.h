@@ -1,4 +1,5 @@
-// `--world HOSTS:HOST`, which the commands that make or change a pipeline take, and `--fewest-hosts`, which a creation takes.
+// `--world HOSTS:HOST`, which the commands that make or change a pipeline take, and
+// `--fewest-hosts`, which a creation takes.
 //
 // Threads: one.
 #pragma once

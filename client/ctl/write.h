@@ -24,13 +24,16 @@ struct JsonLinesOptions {
   std::string path;
   // Which features to write; empty: all.
   std::vector<std::string> fields;
-  // 0: one file of the name `out`; else as many of its name and their numbers (shards.h), of consecutive records.
+  // 0: one file of the name `out`; else as many of its name and their numbers (shards.h), of
+  // consecutive records.
   int num_shards = 0;
 };
 
-// One record a line, which holds a JSON object: each field becomes a feature of its name. The name of a field of an inner object begins with
-// the object's own and a dot ("user.name"). Strings become bytes, integers and booleans int64, numbers of which any line writes one with a fraction or exponent
-// float; an array becomes a list. Blank lines are passed over. Errors name the line and the field. Returns the number of records.
+// One record a line, which holds a JSON object: each field becomes a feature of its name. The name
+// of a field of an inner object begins with the object's own and a dot ("user.name"). Strings
+// become bytes, integers and booleans int64, numbers of which any line writes one with a fraction
+// or exponent float; an array becomes a list. Blank lines are passed over. Errors name the line and
+// the field. Returns the number of records.
 absl::StatusOr<uint64_t> WriteJsonLines(const JsonLinesOptions& options);
 
 }  // namespace penstock::ctl

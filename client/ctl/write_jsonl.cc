@@ -95,7 +95,8 @@ absl::Status Learn(const json& value, uint64_t line, Field* field) {
   return absl::OkStatus();
 }
 
-// NaN, Infinity and -Infinity, which Python's json writes and the library does not read: by the ordinal of the number in the line's text.
+// NaN, Infinity and -Infinity, which Python's json writes and the library does not read: by the
+// ordinal of the number in the line's text.
 using NotFinite = std::map<uint64_t, double>;
 
 // Writes numbers of the same length in their places.
@@ -177,7 +178,8 @@ class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
   std::string beyond_;
 };
 
-// Reads a line without its end, up to one byte more than the limit of one; false where there is none any more.
+// Reads a line without its end, up to one byte more than the limit of one; false where there is
+// none any more.
 bool ReadLine(std::istream& file, std::string* text) {
   text->clear();
   std::array<char, 64 << 10> part;
@@ -235,7 +237,8 @@ absl::Status ForEachObject(const std::string& path, Visit visit) {
   return absl::OkStatus();
 }
 
-// Calls `visit(element)` for each of a list, or for what is none. Nothing is copied: a copy of lists in lists would take a stack as deep.
+// Calls `visit(element)` for each of a list, or for what is none. Nothing is copied: a copy of
+// lists in lists would take a stack as deep.
 template <typename Visit>
 void ForEachElement(const json& value, Visit visit) {
   if (!value.is_array()) return visit(value);

@@ -48,8 +48,9 @@ PyObject* LoneString(PyArrayObject* array) {
   return string != nullptr ? string : Py_None;
 }
 
-// NumPy's arrays of objects give whoever asks for their bytes (bytes(x), file.write, hashlib) those of pointers. Ours give a lone string's
-// own, and refuse those of several. What NumPy makes of them with another element type is as NumPy's.
+// NumPy's arrays of objects give whoever asks for their bytes (bytes(x), file.write, hashlib) those
+// of pointers. Ours give a lone string's own, and refuse those of several. What NumPy makes of them
+// with another element type is as NumPy's.
 int GetStringBuffer(PyObject* self, Py_buffer* view, int flags) {
   auto* array = reinterpret_cast<PyArrayObject*>(self);
   if (PyArray_TYPE(array) != NPY_OBJECT)

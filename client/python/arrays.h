@@ -2,7 +2,8 @@
 // once a batch.
 //
 //   numbers         a read-only NumPy array over the ring's memory
-//   strings         an array of `bytes` objects, which are copies: of a class of NumPy's arrays whose buffer is the string, not a pointer
+//   strings         an array of `bytes` objects, which are copies: of a class of NumPy's arrays
+//                   whose buffer is the string, not a pointer
 //   ragged tensors  a penstock.RaggedTensor over such arrays
 //   sparse tensors  a penstock.SparseTensor of such arrays
 //
@@ -27,11 +28,12 @@ namespace penstock_python {
 // Loads NumPy's C interface. False with a Python error set.
 bool ImportNumpy();
 
-// The same array over memory that may be written, for an array (or a view of one) over a batch: a new reference, None for an
-// array over other memory, null with a Python error set.
+// The same array over memory that may be written, for an array (or a view of one) over a batch: a
+// new reference, None for an array over other memory, null with a Python error set.
 PyObject* MakeWritable(PyObject* array);
 
-// The NumPy type of an element type of penstock.h, or null with a Python error set; and back, 0 for any other.
+// The NumPy type of an element type of penstock.h, or null with a Python error set; and back, 0 for
+// any other.
 PyObject* MakeDtype(uint32_t dtype);
 uint32_t DtypeCode(PyObject* dtype);
 
@@ -40,9 +42,11 @@ PyObject* StringsType();
 
 // Where a contiguous NumPy array lies.
 void LookAt(PyObject* array, void** memory, uint64_t* bytes);
-// An object that has taken the batch over, and releases it; null with a Python error set, and the batch released.
+// An object that has taken the batch over, and releases it; null with a Python error set, and the
+// batch released.
 PyObject* MakeLease(penstock_batch* batch);
-// The batch whose memory an array of an element, or a view of it, shows, or that of a lease; null for any other.
+// The batch whose memory an array of an element, or a view of it, shows, or that of a lease; null
+// for any other.
 penstock_batch* BatchOf(PyObject* array);
 
 class ArrayFactory {
@@ -55,8 +59,8 @@ class ArrayFactory {
   // Learns names, element types and the structure. False with a Python error set.
   bool Describe(const penstock_loader* loader);
 
-  // From now on tensors on the device of `cuda` (penstock_python::DeviceOf) are DeviceArrays; `cuda` is the
-  // caller's and outlives this.
+  // From now on tensors on the device of `cuda` (penstock_python::DeviceOf) are DeviceArrays;
+  // `cuda` is the caller's and outlives this.
   void TakeFrom(nanobind::handle cuda, uintptr_t stream) {
     cuda_ = cuda;
     stream_ = stream;

@@ -30,10 +30,12 @@ namespace {
 // How often a waiting loader looks for Ctrl-C.
 constexpr int64_t kSignalNs = 100'000'000;
 
-// The daemon's answer to an attach may have to wait for a pipeline that rests: a timeout of less is for batches.
+// The daemon's answer to an attach may have to wait for a pipeline that rests: a timeout of less is
+// for batches.
 constexpr double kMinAttachSeconds = 1;
 
-// Of a call without the GIL: whether one of Python's signals is to end it, whose exception is set then.
+// Of a call without the GIL: whether one of Python's signals is to end it, whose exception is set
+// then.
 int IsInterrupted(void*) {
   const WithGil held;
   return PyErr_CheckSignals() != 0 ? 1 : 0;
@@ -301,7 +303,8 @@ class Loader {
   int waiting() const { return num_waiting_; }
 
  private:
-  // A call that may wait. Whoever closes the loader meanwhile leaves it to the last of them to detach.
+  // A call that may wait. Whoever closes the loader meanwhile leaves it to the last of them to
+  // detach.
   class Waiting {
    public:
     explicit Waiting(Loader* loader) : loader_(*loader) { ++loader_.num_waiting_; }
@@ -316,12 +319,13 @@ class Loader {
     Loader& loader_;
   };
 
-  // The lease of the next batch, which is not the loader's position yet; null without an error at the end, null with one otherwise.
+  // The lease of the next batch, which is not the loader's position yet; null without an error at
+  // the end, null with one otherwise.
   PyObject* Take() {
     penstock_batch* batch = nullptr;
     int code = PENSTOCK_TIMEOUT;
-    // A ready batch is not worth giving up the GIL, but one that may have to be copied together is. Nor may a thread with the GIL wait for
-    // one without it.
+    // A ready batch is not worth giving up the GIL, but one that may have to be copied together is.
+    // Nor may a thread with the GIL wait for one without it.
     if (!has_own_size_ && num_waiting_ == 1 && penstock_ready(loader_))
       code = penstock_next(loader_, 0, &batch);
     if (code == PENSTOCK_TIMEOUT && !Wait(&code, &batch)) return nullptr;
@@ -434,7 +438,8 @@ class Loader {
   int num_waiting_ = 0;
   int64_t timeout_ns_ = PENSTOCK_FOREVER;
   ArrayFactory arrays_;
-  // The leases of batches that were taken and could not be given, since a warning was an error, or there was no memory; the oldest first.
+  // The leases of batches that were taken and could not be given, since a warning was an error, or
+  // there was no memory; the oldest first.
   std::deque<PyObject*> ungiven_;
   std::string cursor_;      // empty before the first batch
   uint64_t num_noted_ = 0;  // batches whose position has been noted, or is behind one that has

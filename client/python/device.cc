@@ -18,7 +18,8 @@ namespace {
 
 void* ToStream(uintptr_t stream) { return reinterpret_cast<void*>(stream); }
 
-// Called when the device has let go of something: from any call into the library, with the GIL or without.
+// Called when the device has let go of something: from any call into the library, with the GIL or
+// without.
 void DecRef(void* object) {
   if (Py_IsInitialized() == 0) return;
   const WithGil held;
@@ -140,7 +141,8 @@ class DeviceArray {
     return out;
   }
 
-  // The stream is CUDA's as DLPack counts them: None and 1 the legacy default stream, 2 that of the thread, -1 none at all.
+  // The stream is CUDA's as DLPack counts them: None and 1 the legacy default stream, 2 that of the
+  // thread, -1 none at all.
   nb::object Capsule(nb::handle self, nb::handle stream) {
     const int64_t number = stream.is_none() ? 1 : nb::cast<int64_t>(stream);
     if (number != -1) {

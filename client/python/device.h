@@ -22,8 +22,8 @@ void DefineDevice(nanobind::module_& module);
 // The device behind a Python object of type Cuda, or null.
 penstock_cuda* DeviceOf(nanobind::handle cuda);
 
-// The tensor of a batch as a DeviceArray that holds `lease`; None where it is not on the device, null with a Python
-// error set.
+// The tensor of a batch as a DeviceArray that holds `lease`; None where it is not on the device,
+// null with a Python error set.
 PyObject* MakeDeviceArray(nanobind::handle cuda, penstock_batch* batch, uint32_t index,
                           uintptr_t stream, PyObject* lease);
 

@@ -83,7 +83,8 @@ DlType TypeOf(uint32_t dtype) {
   }
 }
 
-// Whoever took the tensor lets go of it in any thread, and may do so when the interpreter has gone: then the memory goes with the process.
+// Whoever took the tensor lets go of it in any thread, and may do so when the interpreter has gone:
+// then the memory goes with the process.
 void Delete(DlManagedTensor* managed) {
   if (Py_IsInitialized() == 0) return;
   auto* held = static_cast<Managed*>(managed->context);

@@ -1,5 +1,5 @@
-// DLPack's structure of a tensor, as its version 0.8 draws it (dmlc/dlpack, include/dlpack/dlpack.h), in a
-// Python capsule.
+// DLPack's structure of a tensor, as its version 0.8 draws it (dmlc/dlpack,
+// include/dlpack/dlpack.h), in a Python capsule.
 //
 // Threads:  under the GIL.
 // Owns:     a capsule holds the object whose memory it shows until whoever took it has let go.

@@ -1,8 +1,9 @@
 // Waiting without the GIL, and calls into Python from there.
 //
-// A thread that asks for the GIL of an interpreter that is ending never gets it: Python ends the thread there and then, by unwinding it, which
-// ends the whole process with SIGABRT at the first destructor of C++. Such a thread, a daemon thread in a loader's `next` as a rule, stands
-// still here until the process has ended, which is what Python itself does from 3.14 on.
+// A thread that asks for the GIL of an interpreter that is ending never gets it: Python ends the
+// thread there and then, by unwinding it, which ends the whole process with SIGABRT at the first
+// destructor of C++. Such a thread, a daemon thread in a loader's `next` as a rule, stands still
+// here until the process has ended, which is what Python itself does from 3.14 on.
 //
 // Threads:  any; WithoutGil by a thread that holds the GIL, WithGil by one that may hold it.
 // Cost:     Python's own.

@@ -13,7 +13,8 @@ namespace nb = nanobind;
 namespace penstock_python {
 namespace {
 
-// CRC-32C (Castagnoli), as io/file/crc32c.h has it: what that is built on is nothing for a trainer's process.
+// CRC-32C (Castagnoli), as io/file/crc32c.h has it: what that is built on is nothing for a
+// trainer's process.
 uint32_t Crc32c(const uint8_t* data, size_t size) {
   uint64_t crc = ~uint32_t{0};
 #if defined(__SSE4_2__)

@@ -9,7 +9,8 @@
 
 namespace penstock::samples {
 
-// One picture for each kind of flower: the kind at index i has i + 3 petals. The same libm gives the same pixels.
+// One picture for each kind of flower: the kind at index i has i + 3 petals. The same libm gives
+// the same pixels.
 std::vector<Photo> DrawFlowers();
 
 }  // namespace penstock::samples

@@ -90,7 +90,8 @@ Pair MakePair(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal)
   const int cut_width = width * percent / 100, cut_height = height * percent / 100;
   const int x = draw(photo.width - cut_width + 1), y = draw(photo.height - cut_height + 1);
   const Photo piece = CutAndScale(photo, x, y, cut_width, cut_height, width, height);
-  // Each pixel belongs to the nearest of some places, where a brighter one counts as farther off: so edges are as uneven as objects'.
+  // Each pixel belongs to the nearest of some places, where a brighter one counts as farther off:
+  // so edges are as uneven as objects'.
   struct Region {
     int x, y, colour;
   };

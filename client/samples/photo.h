@@ -21,7 +21,8 @@ struct Photo {
 // `max_side` where that suffices.
 absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side);
 
-// The photographs that match the patterns (paths or globs); InvalidArgument for one of less than width x width * 3 / 4 pixels.
+// The photographs that match the patterns (paths or globs); InvalidArgument for one of less than
+// width x width * 3 / 4 pixels.
 absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
                                               int max_side);
 

@@ -9,8 +9,8 @@
 
 namespace penstock::samples {
 
-// Writes config/pipelines/SAMPLE.textproto to `path`, with the files of `directory` in place of those of samples/SAMPLE. InvalidArgument for
-// a sample that has no spec.
+// Writes config/pipelines/SAMPLE.textproto to `path`, with the files of `directory` in place of
+// those of samples/SAMPLE. InvalidArgument for a sample that has no spec.
 absl::Status WriteSpec(const std::string& sample, const std::string& directory,
                        const std::string& path);
 

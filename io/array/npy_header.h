@@ -1,7 +1,8 @@
 // The header of an .npy file: what its array looks like and where its bytes begin.
 //
-// The format is NumPy's (numpy/lib/format.py, versions 1.0 to 3.0): "\x93NUMPY", two bytes of version, the length of a text (2 or 4
-// bytes, little-endian), and the text: a Python dict of `descr`, `fortran_order` and `shape`.
+// The format is NumPy's (numpy/lib/format.py, versions 1.0 to 3.0): "\x93NUMPY", two bytes of
+// version, the length of a text (2 or 4 bytes, little-endian), and the text: a Python dict of
+// `descr`, `fortran_order` and `shape`.
 //
 // Threads: any; no state.
 // Limits:  a header of at most kMaxNpyHeaderBytes; an array of at most 2^62 bytes.
@@ -34,8 +35,9 @@ struct NpyHeader {
   uint64_t data_bytes = 0;
 };
 
-// `beginning`: the first kMaxNpyHeaderBytes of the file, or all of it. InvalidArgument, without an address, for what is no such file
-// and for arrays that cannot be read: of objects, of structures, in Fortran order, in the other byte order.
+// `beginning`: the first kMaxNpyHeaderBytes of the file, or all of it. InvalidArgument, without an
+// address, for what is no such file and for arrays that cannot be read: of objects, of structures,
+// in Fortran order, in the other byte order.
 absl::StatusOr<NpyHeader> ParseNpyHeader(absl::Span<const uint8_t> beginning);
 
 }  // namespace penstock

@@ -1,7 +1,8 @@
 // The members of a ZIP archive, and their bytes: what an .npz file is read by.
 //
-// The format is PKWARE's APPNOTE 6.3: the directory at the end of the file, with ZIP64. Members are stored or deflated. Everything that
-// the file says is checked against its size before it is believed.
+// The format is PKWARE's APPNOTE 6.3: the directory at the end of the file, with ZIP64. Members are
+// stored or deflated. Everything that the file says is checked against its size before it is
+// believed.
 //
 // Threads: any; no state.
 // Limits:  one disk; a directory of at most kMaxZipDirectoryBytes. No encryption.
@@ -30,18 +31,20 @@ struct ZipMember {
   uint64_t data_offset = 0;  // in the file; all of them lie in it
 };
 
-// In the order of the directory, without folders. DataLoss with an address for what is no whole archive; InvalidArgument for what is
-// not supported.
+// In the order of the directory, without folders. DataLoss with an address for what is no whole
+// archive; InvalidArgument for what is not supported.
 absl::StatusOr<std::vector<ZipMember>> ReadZipDirectory(RandomAccessFile& file);
 
 // Inflates the beginning of a deflated member, up to out.size() bytes, and gives their number.
 absl::StatusOr<size_t> InflateBeginning(RandomAccessFile& file, const ZipMember& member,
                                         absl::Span<uint8_t> out);
 
-// Inflates a deflated member and verifies its size and checksum. REQUIRES: out.size() is plain_bytes.
+// Inflates a deflated member and verifies its size and checksum. REQUIRES: out.size() is
+// plain_bytes.
 absl::Status InflateWhole(RandomAccessFile& file, const ZipMember& member, absl::Span<uint8_t> out);
 
-// The CRC-32 (that of gzip and ZIP) of some bytes, whose own is `crc`, and of these behind them. 0 is that of no bytes.
+// The CRC-32 (that of gzip and ZIP) of some bytes, whose own is `crc`, and of these behind them. 0
+// is that of no bytes.
 uint32_t ExtendCrc32(uint32_t crc, absl::Span<const uint8_t> bytes);
 
 }  // namespace penstock

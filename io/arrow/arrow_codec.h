@@ -1,4 +1,5 @@
-// Compressed buffers of record batches: eight bytes that say how many there were, -1 for a buffer that was left as it is, and a frame.
+// Compressed buffers of record batches: eight bytes that say how many there were, -1 for a buffer
+// that was left as it is, and a frame.
 //
 // Threads:  any; no state but a decompressor for each thread.
 // Limits:   plain bytes of kMaxArrowBufferBytes a buffer.
@@ -24,8 +25,8 @@ struct ArrowMemory {
 // So many bytes, which are not set, with 64 zeros behind them.
 ArrowMemory AllocateArrowMemory(uint64_t bytes);
 
-// The plain bytes, in memory with 64 bytes behind them that may be read. DataLoss for what is no such buffer, without its address; a codec
-// other than kZstd is InvalidArgument.
+// The plain bytes, in memory with 64 bytes behind them that may be read. DataLoss for what is no
+// such buffer, without its address; a codec other than kZstd is InvalidArgument.
 absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const uint8_t> packed);
 
 }  // namespace penstock

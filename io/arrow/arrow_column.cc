@@ -266,7 +266,8 @@ void AddPaths(const ArrowField& field, std::vector<std::string>* here,
 }  // namespace
 
 bool ArrowColumn::IsLike(const ArrowColumn& other) const {
-  // Strings and bytes are read alike. Integers and times are not what each other are, though their bytes are.
+  // Strings and bytes are read alike. Integers and times are not what each other are, though their
+  // bytes are.
   return dtype == other.dtype && (kind == other.kind || dtype == DType::kString) &&
          unit == other.unit && dictionary.has_value() == other.dictionary.has_value() &&
          values.IsLike(other.values) && levels.size() == other.levels.size() &&

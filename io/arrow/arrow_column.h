@@ -1,8 +1,10 @@
-// A column that is asked for: the fields on the way to its values, and which nodes and buffers of a record batch are theirs.
+// A column that is asked for: the fields on the way to its values, and which nodes and buffers of a
+// record batch are theirs.
 //
 //   struct ─► list ─► fixed-size list ─► values        each of them a level: 0 to 1 bitmap, offsets or values
 //
-// A batch has a node for each field and some buffers for each, parents before their children (ArrowBatch).
+// A batch has a node for each field and some buffers for each, parents before their children
+// (ArrowBatch).
 //
 // Threads:  constant after construction.
 #pragma once
@@ -34,7 +36,8 @@ struct ArrowLevel {
   Kind kind = Kind::kStruct;
   bool is_wide = false;  // offsets of 64 bits; signed places
   uint32_t size = 0;
-  // In a batch: its node, its first buffer, which is the bitmap, and how many columns of view types stand before it.
+  // In a batch: its node, its first buffer, which is the bitmap, and how many columns of view types
+  // stand before it.
   uint32_t node = 0;
   uint32_t buffer = 0;
   uint32_t views_before = 0;
@@ -69,8 +72,9 @@ absl::StatusOr<std::vector<std::string>> ParseArrowPath(absl::string_view path);
 // The path of such names.
 std::string ArrowPath(const std::vector<std::string>& names);
 
-// The column of that path. `to_values`: down to its values, through all of its lists; else the column itself, for its nulls alone: the last level is
-// what the path names. InvalidArgument where there is none, or its type has no dtype here; messages leave out which column it is.
+// The column of that path. `to_values`: down to its values, through all of its lists; else the
+// column itself, for its nulls alone: the last level is what the path names. InvalidArgument where
+// there is none, or its type has no dtype here; messages leave out which column it is.
 absl::StatusOr<ArrowColumn> FindArrowColumn(const ArrowSchema& schema,
                                             const std::vector<std::string>& path, bool to_values);
 

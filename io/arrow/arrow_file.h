@@ -1,14 +1,17 @@
-// An Arrow IPC file or stream: its schema, and the record batches and dictionaries in it, found by their metadata alone.
+// An Arrow IPC file or stream: its schema, and the record batches and dictionaries in it, found by
+// their metadata alone.
 //
 //   stream    message … message, end
 //   file      "ARROW1" 0 0, stream, footer, i32 bytes of the footer, "ARROW1"
-//   message   0xffffffff, i32 bytes of the metadata with padding (before Arrow 0.15 without the first word), metadata, body
+//   message   0xffffffff, i32 bytes of the metadata with padding (before Arrow 0.15 without the
+//             first word), metadata, body
 //   end       0xffffffff 0, or 0, or the end of the file
 //
-// Source: "Serialization and Interprocess Communication" of the Arrow Columnar Format, and format/{Message,File}.fbs of Apache Arrow.
+// Source: "Serialization and Interprocess Communication" of the Arrow Columnar Format, and
+// format/{Message,File}.fbs of Apache Arrow.
 //
-// Everything that the metadata says of the file is compared with its size, and all of a batch's buffers lie in its body. What is in them is
-// not looked at.
+// Everything that the metadata says of the file is compared with its size, and all of a batch's
+// buffers lie in its body. What is in them is not looked at.
 //
 // Threads:  one thread.
 // Owns:     a share of the file.
@@ -65,16 +68,18 @@ struct ArrowBatch {
 
 class ArrowFile {
  public:
-  // DataLoss with its address for what is neither; InvalidArgument for what cannot be read. With a policy that skips, a file that was cut
-  // before its footer is read as a stream, whose end it should have: without it damage of no bytes is told behind the last message.
+  // DataLoss with its address for what is neither; InvalidArgument for what cannot be read. With a
+  // policy that skips, a file that was cut before its footer is read as a stream, whose end it
+  // should have: without it damage of no bytes is told behind the last message.
   static absl::StatusOr<std::unique_ptr<ArrowFile>> Open(std::shared_ptr<RandomAccessFile> file,
                                                          OnDamage on_damage);
 
   const ArrowSchema& schema() const { return schema_; }
   bool has_footer() const { return footer_.has_value(); }
 
-  // Calls `take` with each batch: of a file with a footer first with its dictionaries, of a stream as they come. `on_damage` of Open() says what
-  // becomes of batches that are not sound, or for which `take` returns DataLoss; `*damage` is what was left out.
+  // Calls `take` with each batch: of a file with a footer first with its dictionaries, of a stream
+  // as they come. `on_damage` of Open() says what becomes of batches that are not sound, or for
+  // which `take` returns DataLoss; `*damage` is what was left out.
   using Take = absl::FunctionRef<absl::Status(const ArrowBatch&)>;
   absl::Status ForEachBatch(Take take, std::vector<Damage>* damage);
 

@@ -3,7 +3,8 @@
 // Source: "Arrow Columnar Format", version 1, and format/Schema.fbs of Apache Arrow.
 //
 // Threads:  constant after construction.
-// Limits:   kMaxArrowFields fields with those below others, kMaxArrowDepth of them in each other, names of 4 KiB and kMaxArrowNameBytes together.
+// Limits:   kMaxArrowFields fields with those below others, kMaxArrowDepth of them in each other,
+//           names of 4 KiB and kMaxArrowNameBytes together.
 #pragma once
 
 #include <cstddef>
@@ -86,7 +87,8 @@ struct ArrowSchema {
   bool before_version_5 = false;  // unions have a bitmap then
 };
 
-// Of the table `Schema`. DataLoss for what is no schema, InvalidArgument for one that cannot be read: big-endian numbers.
+// Of the table `Schema`. DataLoss for what is no schema, InvalidArgument for one that cannot be
+// read: big-endian numbers.
 absl::StatusOr<ArrowSchema> ReadArrowSchema(FlatBuffer& buffer, FlatTable table);
 
 }  // namespace penstock

@@ -1,13 +1,17 @@
-// Tables of FlatBuffers, in bytes that may be anything: what the metadata of Arrow IPC is written in.
+// Tables of FlatBuffers, in bytes that may be anything: what the metadata of Arrow IPC is written
+// in.
 //
 //   root:   u32, from where it stands on to the root table
 //   table:  i32, back to its vtable; then the fields, anywhere in it
 //   vtable: u16 bytes of itself, u16 bytes of the table, then a u16 for each field: where in the table it stands, 0 where it is absent
-//   field:  a number, or a u32 from where it stands on to a table, a vector (u32 count, elements) or a string (a vector of bytes)
+//   field:  a number, or a u32 from where it stands on to a table, a vector (u32 count, elements)
+//           or a string (a vector of bytes)
 //
-// Source: "FlatBuffers Internals" of the FlatBuffers documentation. All numbers are little-endian, at any address.
+// Source: "FlatBuffers Internals" of the FlatBuffers documentation. All numbers are little-endian,
+// at any address.
 //
-// Whatever lies outside of the bytes is absent, and malformed() says from then on that there was such a thing.
+// Whatever lies outside of the bytes is absent, and malformed() says from then on that there was
+// such a thing.
 //
 // Threads:  one thread.
 // Owns:     nothing; tables, vectors and strings point into the bytes.

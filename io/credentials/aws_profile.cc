@@ -11,7 +11,8 @@ namespace {
 
 using Section = std::map<std::string, std::string>;
 
-// The lines "name = value" of a section. Those that are indented belong to the one before, and nobody asks for them.
+// The lines "name = value" of a section. Those that are indented belong to the one before, and
+// nobody asks for them.
 void AddSection(const std::string& text, const std::string& name, bool* is_there,
                 Section* section) {
   bool within = false;

@@ -1,10 +1,11 @@
-// Credentials that are fetched when they are first needed and again five minutes ahead of their end, one time after the other, on a thread
-// of its own: a source may start a program or ask another machine.
+// Credentials that are fetched when they are first needed and again five minutes ahead of their
+// end, one time after the other, on a thread of its own: a source may start a program or ask
+// another machine.
 //
 // Threads:  safe from any thread.
 // Owns:     its thread, once there is something to do.
-// Limits:   a source that fails is asked again after five seconds at the soonest. The destructor waits about a second for one at most, which looks
-//           at its thread's StopFlag.
+// Limits:   a source that fails is asked again after five seconds at the soonest. The destructor
+//           waits about a second for one at most, which looks at its thread's StopFlag.
 #pragma once
 
 #include <atomic>
@@ -32,7 +33,8 @@ class CredentialKeeper {
   CredentialKeeper(const CredentialKeeper&) = delete;
   CredentialKeeper& operator=(const CredentialKeeper&) = delete;
 
-  // What there is; absent while it is being fetched: then `ready` is called once, from another thread, and who asked asks again.
+  // What there is; absent while it is being fetched: then `ready` is called once, from another
+  // thread, and who asked asks again.
   std::optional<Found> Ask(std::function<void()> ready);
   // The same, waiting; Cancelled where the thread's StopFlag says so.
   Found Wait();

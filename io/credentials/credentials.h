@@ -31,7 +31,8 @@ using CredentialSource = std::function<absl::StatusOr<Credentials>()>;
 // The first that is set up. An error of one that is set up is the answer.
 CredentialSource FirstOf(std::vector<CredentialSource> sources);
 
-// The source behind all others: nobody. It ends, so that the others are asked again: a machine's metadata service may have been late.
+// The source behind all others: nobody. It ends, so that the others are asked again: a machine's
+// metadata service may have been late.
 absl::StatusOr<Credentials> Anonymous();
 
 // RFC 3339, as in "2026-11-28T22:00:00Z"; 0 where it is none.

@@ -1,4 +1,5 @@
-// Variables, the home folder and authorities as the sources of credentials see them, so that a test can put its own in their place.
+// Variables, the home folder and authorities as the sources of credentials see them, so that a test
+// can put its own in their place.
 //
 // Threads:  any.
 #pragma once

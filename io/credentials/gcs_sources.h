@@ -1,5 +1,5 @@
-// Where Google's own tools find credentials, each in a file of its name. Source: "How Application Default Credentials works" and the
-// protocols that it names (RFC 7523, RFC 8693).
+// Where Google's own tools find credentials, each in a file of its name. Source: "How Application
+// Default Credentials works" and the protocols that it names (RFC 7523, RFC 8693).
 //
 // Threads:  any.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// A file of credentials, of any of the three kinds below: GOOGLE_APPLICATION_CREDENTIALS, else gcloud's own
-// (~/.config/gcloud/application_default_credentials.json). `path`: "" is one of these.
+// A file of credentials, of any of the three kinds below: GOOGLE_APPLICATION_CREDENTIALS, else
+// gcloud's own (~/.config/gcloud/application_default_credentials.json). `path`: "" is one of these.
 absl::StatusOr<Credentials> GcsFromFile(const Environment& environment, const std::string& path);
 
 // By what stands in such a file. Of a key of a service account: a token that it signs (RS256).
@@ -30,7 +30,8 @@ absl::StatusOr<Credentials> GcsFromMachine(const Environment& environment);
 // All of them; nobody at all is anonymous.
 CredentialSource GcsChain(Environment environment, std::string file);
 
-// The answer of an OAuth 2 server; `now_s`: when it was asked. DataLoss for anything else, which is not shown.
+// The answer of an OAuth 2 server; `now_s`: when it was asked. DataLoss for anything else, which is
+// not shown.
 absl::StatusOr<Credentials> ParseOauthToken(const std::string& text, const std::string& what,
                                             int64_t now_s);
 

@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// The field of that name; "" where there is no object, no such field, or something else in it than text.
+// The field of that name; "" where there is no object, no such field, or something else in it than
+// text.
 inline std::string JsonText(const nlohmann::json& json, const std::string& name) {
   if (!json.is_object()) return "";
   const auto found = json.find(name);

@@ -28,8 +28,8 @@ constexpr char kNarrowSplits[] = "/int32";
 constexpr char kCompressed[] = "compressed ";
 constexpr char kSharded[] = "sharded ";
 
-// The bytes of a value as far as its type tells them, where an axis that only the data tells counts as one; more than an element may have:
-// kElementBytesMax + 1.
+// The bytes of a value as far as its type tells them, where an axis that only the data tells counts
+// as one; more than an element may have: kElementBytesMax + 1.
 uint64_t KnownBytes(const TensorType& type) {
   uint64_t bytes = std::max<uint64_t>(DTypeSize(type.dtype), 1);
   for (const int64_t size : type.shape) {
@@ -46,7 +46,8 @@ absl::Status Reject(const std::string& path, absl::string_view why) {
 
 }  // namespace
 
-// A line for the structure, then one for each feature: dtype with the row's form, sizes separated by commas or "-" for a scalar, name.
+// A line for the structure, then one for each feature: dtype with the row's form, sizes separated
+// by commas or "-" for a scalar, name.
 std::string SchemaToText(const ElementSchema& schema) {
   std::string text = absl::StrCat(schema.compressed ? kCompressed : "",
                                   schema.sharded ? kSharded : "", schema.structure, "\n");

@@ -1,7 +1,8 @@
 // A file of computed elements, as `cache`, `snapshot` and `save` write it: reading.
 //
 //   0        header, 64 bytes:  "PENSTEL\n"  version u32  0 u32  key (16 bytes)  first u64  0 …  crc u32 of the 60 bytes before it
-//   64 …     elements: for each a frame of 16 bytes and, behind it, its bytes at a multiple of 16 (of 64 from 1,024 bytes on)
+//   64 …     elements: for each a frame of 16 bytes and, behind it, its bytes at a multiple of 16
+//            (of 64 from 1,024 bytes on)
 //              frame:  length u32  crc u32  ordinal u64; the crc is that of the bytes, then the length, then the ordinal
 //              The first element's ordinal is what the header says: more than 0 in a file that goes on behind others.
 //   schema   how the elements look, as text (ElementSchema)
@@ -9,13 +10,13 @@
 //   footer   64 bytes, the file's last:  index offset u64  elements u64  schema offset u64  schema bytes u32  crc u32 of schema and index
 //              key (16 bytes)  flags u32 (1: the dataset ends with it)  0 u32  "LETSNEP\n" without its last 4 bytes  crc u32
 //
-// All numbers are little-endian; a crc is a CRC-32C in TFRecord's masked form. A file is whole when its last bytes are a footer that holds:
-// it gets its name only then.
+// All numbers are little-endian; a crc is a CRC-32C in TFRecord's masked form. A file is whole when
+// its last bytes are a footer that holds: it gets its name only then.
 //
 // Threads:  constant after Open(); safe from any thread.
 // Owns:     the map; elements point into it.
-// Limits:   an element is below 4 GiB. Whoever takes an element's bytes checks them (Holds) behind his last look: a file that is cut meanwhile
-//           reads as zeros, which never hold.
+// Limits:   an element is below 4 GiB. Whoever takes an element's bytes checks them (Holds) behind
+//           his last look: a file that is cut meanwhile reads as zeros, which never hold.
 // Cost:     Open() reads schema and index and checks both; no element is touched.
 #pragma once
 
@@ -56,7 +57,8 @@ struct ElementSchema {
 std::string SchemaToText(const ElementSchema& schema);
 absl::StatusOr<ElementSchema> SchemaFromText(std::string_view text);
 
-// Whether the bytes of an element are those that were written with this frame; they may be a copy of what lies behind it.
+// Whether the bytes of an element are those that were written with this frame; they may be a copy
+// of what lies behind it.
 bool ElementHolds(const uint8_t* frame, const uint8_t* data, uint32_t length);
 uint32_t ElementCrc(const uint8_t* data, uint32_t length, uint64_t ordinal);
 
@@ -70,7 +72,8 @@ class ElementFile {
     uint32_t file = 0;  // of that record, among those of its pipeline; or the number of its shard
   };
 
-  // Maps the file of this name. DataLoss, with what is wrong, for one that is not whole or is of another version.
+  // Maps the file of this name. DataLoss, with what is wrong, for one that is not whole or is of
+  // another version.
   static absl::StatusOr<std::shared_ptr<const ElementFile>> Map(const std::string& path);
   // The same for a file that can only be read: data() is null.
   static absl::StatusOr<std::shared_ptr<const ElementFile>> Read(RandomAccessFile& file);

@@ -1,11 +1,14 @@
 // A file of computed elements (element_file.h): writing.
 //
-// Elements get their places in order, by one thread; their bytes are then written in any order and by any threads, and the rest at the end.
-// Until that is durable the file has another name, which nobody reads; when the writer goes before that, or dies, nothing is left but that.
+// Elements get their places in order, by one thread; their bytes are then written in any order and
+// by any threads, and the rest at the end. Until that is durable the file has another name, which
+// nobody reads; when the writer goes before that, or dies, nothing is left but that.
 //
-// In a compressed file the places follow when the bytes are known: Write() gives them, and they are told to Place().
+// In a compressed file the places follow when the bytes are known: Write() gives them, and they are
+// told to Place().
 //
-// Threads:  Add(), Place(), elements() and bytes() by one; Write() by any; Finish() by one, behind all of them.
+// Threads:  Add(), Place(), elements() and bytes() by one; Write() by any; Finish() by one, behind
+//           all of them.
 // Owns:     the file and its lock; the index, 32 bytes an element.
 // Cost:     Write() copies elements below 256 KiB once, to write few large pieces.
 #pragma once
@@ -26,7 +29,8 @@ namespace penstock {
 
 class ElementFileWriter {
  public:
-  // Unavailable while another writer has the same file. `disk` must outlive it. `first`: the first element's number in its dataset.
+  // Unavailable while another writer has the same file. `disk` must outlive it. `first`: the first
+  // element's number in its dataset.
   static absl::StatusOr<std::unique_ptr<ElementFileWriter>> Create(Disk& disk,
                                                                    const std::string& path,
                                                                    const ElementKey& key,
@@ -41,18 +45,20 @@ class ElementFileWriter {
   uint64_t bytes() const;
   uint64_t first() const { return first_; }
   uint64_t elements() const { return index_.size(); }
-  // Gives the next element its place: returns it with `at` filled in, unless the file is compressed.
+  // Gives the next element its place: returns it with `at` filled in, unless the file is
+  // compressed.
   ElementFile::Element Add(ElementFile::Element element);
 
-  // Writes elements that follow each other, from the file's number `begin` on, at the places that they have got. (Those are given, since Add() may go
-  // on meanwhile.) Of a compressed file it fills them in.
+  // Writes elements that follow each other, from the file's number `begin` on, at the places that
+  // they have got. (Those are given, since Add() may go on meanwhile.) Of a compressed file it
+  // fills them in.
   absl::Status Write(uint64_t begin, absl::Span<ElementFile::Element> places,
                      absl::Span<const uint8_t* const> data);
   // The places that Write() has given, of the elements from number `begin` on.
   void Place(uint64_t begin, absl::Span<const ElementFile::Element> places);
 
-  // Ends the file behind `elements` of its elements, or earlier where the disk is full, and gives it its name. Any error but that of a full
-  // disk gives it up.
+  // Ends the file behind `elements` of its elements, or earlier where the disk is full, and gives
+  // it its name. Any error but that of a full disk gives it up.
   absl::Status Finish(uint64_t elements, bool whole);
 
   const std::string& path() const { return path_; }
@@ -73,7 +79,8 @@ class ElementFileWriter {
   const uint64_t first_;
   std::unique_ptr<WrittenFile> file_;
   std::vector<ElementFile::Element> index_;
-  // Of the elements. Written under the mutex, read by Add() and its like only where no Write() changes it, or where a smaller one does no harm.
+  // Of the elements. Written under the mutex, read by Add() and its like only where no Write()
+  // changes it, or where a smaller one does no harm.
   std::atomic<uint64_t> end_{kElementHeaderBytes};
   std::mutex mutex_;
   bool published_ = false;

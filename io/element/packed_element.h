@@ -1,8 +1,10 @@
-// The bytes of an element of a compressed file of elements (element_file.h): their number as u64, then they as gzip (RFC 1952), by ISA-L.
+// The bytes of an element of a compressed file of elements (element_file.h): their number as u64,
+// then they as gzip (RFC 1952), by ISA-L.
 //
 // Threads:  any; no state.
 // Owns:     nothing; what was unpacked is the arena's.
-// Limits:   an element is of kMaxPackableBytes; one that claims more than deflate can make of its bytes is refused before memory is asked for.
+// Limits:   an element is of kMaxPackableBytes; one that claims more than deflate can make of its
+//           bytes is refused before memory is asked for.
 #pragma once
 
 #include <cstdint>

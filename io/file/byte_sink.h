@@ -1,7 +1,8 @@
 // Where bytes are written to from front to back: a file of this machine, an object of another.
 //
 // Threads:  one.
-// Owns:     what it writes. Until Close() nobody sees it; a sink that is destroyed before leaves nothing behind.
+// Owns:     what it writes. Until Close() nobody sees it; a sink that is destroyed before leaves
+//           nothing behind.
 #pragma once
 
 #include "absl/status/status.h"

@@ -27,9 +27,10 @@ uint32_t LongCrc32c(uint32_t before, const uint8_t* data, size_t size) {
 
 #if defined(__x86_64__)
 
-// Short data is taken as the last bytes of a block of 256 whose first bytes are zero, which change no
-// checksum that begins with zero, and folded into 16 bytes by carry-less multiplication (Gopal and others, "Fast CRC
-// Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009).
+// Short data is taken as the last bytes of a block of 256 whose first bytes are zero, which change
+// no checksum that begins with zero, and folded into 16 bytes by carry-less multiplication (Gopal
+// and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel
+// 2009).
 constexpr size_t kBlockBytes = 256;
 
 // x^exponent modulo the Castagnoli polynomial, bits reflected.
@@ -101,17 +102,19 @@ const bool kHasFolding = __builtin_cpu_supports("avx512f") && __builtin_cpu_supp
                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
                          __builtin_cpu_supports("vpclmulqdq");
 
-// Where vectors of that size are missing: three streams of words side by side, since one crc32 instruction takes three cycles and another one may begin in
-// each; the first two are then moved behind the third by a carry-less multiplication (Gopal and others, "Fast CRC Computation for iSCSI Polynomial Using CRC32
-// Instruction", Intel 2011).
+// Where vectors of that size are missing: three streams of words side by side, since one crc32
+// instruction takes three cycles and another one may begin in each; the first two are then moved
+// behind the third by a carry-less multiplication (Gopal and others, "Fast CRC Computation for
+// iSCSI Polynomial Using CRC32 Instruction", Intel 2011).
 #define PENSTOCK_STREAMS __attribute__((target("sse4.2,pclmul")))
 
 constexpr size_t kStreams = 3;
 constexpr size_t kWordBytes = 8;
 constexpr size_t kMaxWords = kBlockBytes / (kStreams * kWordBytes);
 
-// By words of a stream: the factors that move a checksum over two streams, and over one. The crc32 of the word that it is added to moves it by the 32 bits that
-// are left, and a product of reflected numbers by one.
+// By words of a stream: the factors that move a checksum over two streams, and over one. The crc32
+// of the word that it is added to moves it by the 32 bits that are left, and a product of reflected
+// numbers by one.
 struct StreamShift {
   int64_t over_two = 0;
   int64_t over_one = 0;

@@ -13,7 +13,8 @@ namespace penstock {
 enum class OnDamage : uint8_t {
   kFail,        // reading ends with an error at the first damage
   kSkipRecord,  // reading goes on behind it; what was skipped is listed
-  kSkipShard,  // as kFail for who reads a file, but all of a record is verified before it is told of
+  // As kFail for who reads a file, but all of a record is verified before it is told of
+  kSkipShard,
 };
 
 enum class DamageReason : uint8_t {
@@ -43,8 +44,8 @@ struct Damage {
   friend bool operator==(const Damage&, const Damage&) = default;
 };
 
-// The error of a file that is shorter than it was when it was opened: DataLoss, but of the disk. No policy passes over it, whatever
-// is added to its message by WithMessage().
+// The error of a file that is shorter than it was when it was opened: DataLoss, but of the disk. No
+// policy passes over it, whatever is added to its message by WithMessage().
 absl::Status FileShrunkError(const std::string& message);
 bool IsFileShrunk(const absl::Status& status);
 

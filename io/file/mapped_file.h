@@ -9,7 +9,8 @@
 // Owns:     the address range. Bytes are copied out and checked after the copy, since whoever can
 //           write the file may change them at any time.
 // Limits:   kMaxMappedFiles at a time; the size is that at Map, what a file grows by is not seen. A
-//           program that installs its own SIGBUS handler afterwards must pass on what is not its own.
+//           program that installs its own SIGBUS handler afterwards must pass on what is not its
+//           own.
 // Cost:     a copy and, for records, both checksums. The first touch of each page is a fault.
 #pragma once
 
@@ -29,7 +30,8 @@ namespace penstock {
 
 inline constexpr size_t kMaxMappedFiles = 4096;
 
-// Has a small record, or the beginning of a longer one, brought nearer: of what is read from front to back a processor fetches the rest by itself.
+// Has a small record, or the beginning of a longer one, brought nearer: of what is read from front
+// to back a processor fetches the rest by itself.
 inline void PrefetchRecord(const uint8_t* begin, uint64_t bytes) {
   constexpr uint64_t kLine = 64, kMaxBytes = 512;
   for (uint64_t at = 0; at < std::min(bytes, kMaxBytes); at += kLine)
@@ -63,8 +65,9 @@ class MappedFile {
     if (offset < size_) PrefetchRecord(memory_ + offset, std::min(size_ - offset, data_bytes + 16));
   }
 
-  // How far pages are in memory from `offset` on, so that looking at them waits for no disk: at most `end`; `offset` where the first is not, or where either lies
-  // beyond the file. The kernel does not tell everybody: see page_cache.h.
+  // How far pages are in memory from `offset` on, so that looking at them waits for no disk: at
+  // most `end`; `offset` where the first is not, or where either lies beyond the file. The kernel
+  // does not tell everybody: see page_cache.h.
   uint64_t InMemoryUntil(uint64_t offset, uint64_t end) const;
 
   // Whether a page was found to be gone. Every copy fails from then on.

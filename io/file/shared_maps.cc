@@ -34,7 +34,8 @@ struct SharedMaps::Table {
     if (known != maps.end() && known->second.expired()) maps.erase(known);
   }
 
-  // One that somebody has, and that lost nothing; a `torn` one is the caller's to let go of behind the lock. REQUIRES: mutex.
+  // One that somebody has, and that lost nothing; a `torn` one is the caller's to let go of behind
+  // the lock. REQUIRES: mutex.
   Map Find(const Key& key, Map* torn) const {
     const auto known = maps.find(key);
     Map map = known == maps.end() ? nullptr : known->second.lock();

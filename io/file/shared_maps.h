@@ -1,8 +1,10 @@
-// Maps of files that are read again and again: one of each file, for all pipelines of a process, up to a number of bytes.
+// Maps of files that are read again and again: one of each file, for all pipelines of a process, up
+// to a number of bytes.
 //
 // Threads:  all methods from any thread.
 // Owns:     none: a map is there as long as somebody has it, also behind this object.
-// Limits:   kMaxFiles, besides the bytes: who reads records at random needs maps as well (kMaxMappedFiles).
+// Limits:   kMaxFiles, besides the bytes: who reads records at random needs maps as well
+//           (kMaxMappedFiles).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,8 @@ class SharedMaps {
   SharedMaps(const SharedMaps&) = delete;
   SharedMaps& operator=(const SharedMaps&) = delete;
 
-  // Of the file that is open: one that somebody has already, or a new one. ResourceExhausted: there is no room for it now; any other error: there is no map of
-  // it to be had.
+  // Of the file that is open: one that somebody has already, or a new one. ResourceExhausted: there
+  // is no room for it now; any other error: there is no map of it to be had.
   absl::StatusOr<Map> Get(const RandomAccessFile& file);
 
   Use InUse() const;

@@ -14,7 +14,8 @@ Kind KindOf4(uint32_t address) {  // in the host's order
   if (first == 127) return Kind::kLoopback;
   if (first == 0 || first >= 224) return Kind::kClosed;
   if (address >> 16 == ((169u << 8) | 254)) return Kind::kClosed;
-  // The metadata services of Alibaba (100.100.100.200), Oracle (192.0.0.192) and Azure's hosts (168.63.129.16) are no link-local addresses.
+  // The metadata services of Alibaba (100.100.100.200), Oracle (192.0.0.192) and Azure's hosts
+  // (168.63.129.16) are no link-local addresses.
   if (address == 0x646464c8u || address == 0xc00000c0u || address == 0xa83f8110u)
     return Kind::kClosed;
   return Kind::kOpen;

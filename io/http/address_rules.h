@@ -1,13 +1,15 @@
-// Which network addresses a request may connect to, so that nobody reads a machine's own services by naming them in a spec (server-side
-// request forgery). The address that is connected to is judged, whatever name led to it and whenever.
+// Which network addresses a request may connect to, so that nobody reads a machine's own services
+// by naming them in a spec (server-side request forgery). The address that is connected to is
+// judged, whatever name led to it and whenever.
 //
 //                    public   loopback   link-local, metadata services, unspecified, multicast
 //     kPublic        yes      no         no
 //     kLoopback      yes      yes        no
 //     kAnywhere      yes      yes        yes
 //
-// IPv4 addresses inside of IPv6 ones (mapped, compatible, NAT64, 6to4) are judged as what they lead to. Addresses of private networks are
-// public here: object stores live there. Where a proxy connects, its own rules decide.
+// IPv4 addresses inside of IPv6 ones (mapped, compatible, NAT64, 6to4) are judged as what they lead
+// to. Addresses of private networks are public here: object stores live there. Where a proxy
+// connects, its own rules decide.
 //
 // Threads:  any; no state.
 #pragma once

@@ -1,4 +1,5 @@
-// How many requests are under way: more while that brings more bytes, half as many when the server says that it is too much.
+// How many requests are under way: more while that brings more bytes, half as many when the server
+// says that it is too much.
 //
 // Threads:  one.
 // Limits:   4 to 256.

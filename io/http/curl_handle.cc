@@ -44,7 +44,8 @@ bool MayAsk(const char* address, Reach reach) {
          MayConnect(reinterpret_cast<const sockaddr&>(in6), reach);
 }
 
-// A connection that was kept was judged for the request that it was opened for, which may go further than this one.
+// A connection that was kept was judged for the request that it was opened for, which may go
+// further than this one.
 int BeforeRequest(void* user, char* address, char*, int, int) {
   auto* const kept = static_cast<CurlRequest*>(user);
   if (MayAsk(address, ReachOf(kept->request))) return CURL_PREREQFUNC_OK;
@@ -88,8 +89,9 @@ void Sign(CURL* curl, CurlRequest* kept) {
   curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scheme.c_str());
   curl_easy_setopt(curl, CURLOPT_USERNAME, keys.access_key_id.c_str());
   curl_easy_setopt(curl, CURLOPT_PASSWORD, keys.secret_access_key.c_str());
-  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed. What is written has one, so that no
-  // server takes other bytes for it, with or without TLS.
+  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given
+  // is signed. What is written has one, so that no server takes other bytes for it, with or without
+  // TLS.
   if (keys.service == "s3") {
     const bool is_written = kept->request.method != "GET" && kept->request.method != "HEAD";
     Add(kept, absl::StrCat("X-Amz-Content-Sha256: ", is_written ? HexSha256(kept->request.body)
@@ -116,7 +118,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
   curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  // Whoever gives a transfer up does not wait for the resolver's thread, which a name server that is silent holds for minutes.
+  // Whoever gives a transfer up does not wait for the resolver's thread, which a name server that
+  // is silent holds for minutes.
   curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
@@ -147,7 +150,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
-    // libcurl asks first whether it may send more than 1 MiB. A header "Expect:", which says that it should not, it would sign and not send.
+    // libcurl asks first whether it may send more than 1 MiB. A header "Expect:", which says that
+    // it should not, it would sign and not send.
     curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kMaySendMs);
   }
   for (const std::string& header : request.headers) Add(kept, header);

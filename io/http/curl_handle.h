@@ -1,10 +1,11 @@
 // libcurl's handles with the settings that all requests of this project have.
 //
-// HTTP/1.1 with connections that are kept, no redirect followed, no name of a proxy taken from the environment, certificates checked, paths
-// sent as they stand, and every address judged before it is connected to and before each request over a connection that was kept
-// (address_rules.h).
+// HTTP/1.1 with connections that are kept, no redirect followed, no name of a proxy taken from the
+// environment, certificates checked, paths sent as they stand, and every address judged before it
+// is connected to and before each request over a connection that was kept (address_rules.h).
 //
-// Threads:  a handle belongs to one thread at a time; what Prepare() is given stays where it is until the transfer is over.
+// Threads:  a handle belongs to one thread at a time; what Prepare() is given stays where it is
+//           until the transfer is over.
 #pragma once
 
 #include <curl/curl.h>
@@ -38,7 +39,8 @@ struct CurlRequest {
 // Once a process, by whoever is first.
 void InitCurl();
 
-// Sets a new or reset handle up for `kept->request`; its body goes to `kept->response.body`, unless who calls sets another place.
+// Sets a new or reset handle up for `kept->request`; its body goes to `kept->response.body`, unless
+// who calls sets another place.
 void Prepare(CURL* curl, CurlRequest* kept);
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// How long servers take to the first byte, and with that, when a second request for the same bytes is worth its cost (a hedge).
+// How long servers take to the first byte, and with that, when a second request for the same bytes
+// is worth its cost (a hedge).
 //
 // Threads:  one.
 // Limits:   the last 64 times; hedges at most 5 % of requests.

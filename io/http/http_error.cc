@@ -10,7 +10,8 @@
 namespace penstock {
 namespace {
 
-// "<Code>SlowDown</Code>" of an S3 server's error; only letters and digits, so that nothing else gets into a message.
+// "<Code>SlowDown</Code>" of an S3 server's error; only letters and digits, so that nothing else
+// gets into a message.
 std::string CodeIn(const std::string& body) {
   const size_t begin = body.find("<Code>");
   if (begin == std::string::npos) return "";
@@ -22,7 +23,8 @@ std::string CodeIn(const std::string& body) {
   return absl::StrCat(", ", code);
 }
 
-// How far this machine's clock is ahead of the server's; absent where the server does not say what time it is.
+// How far this machine's clock is ahead of the server's; absent where the server does not say what
+// time it is.
 std::optional<int64_t> AheadS(const HttpResponse& response) {
   const std::string date(response.Header("date"));
   const time_t theirs = date.empty() ? -1 : curl_getdate(date.c_str(), nullptr);

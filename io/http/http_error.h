@@ -1,5 +1,5 @@
-// What an exchange that went wrong means: whether to try again, and what is said. Nothing that is said holds a header, a query or a body:
-// secrets stand there.
+// What an exchange that went wrong means: whether to try again, and what is said. Nothing that is
+// said holds a header, a query or a body: secrets stand there.
 //
 // Threads:  any; no state.
 #pragma once

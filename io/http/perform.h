@@ -1,6 +1,8 @@
-// A request whose answer is waited for: lists, heads, tokens. Not for a worker: it takes as long as the network does.
+// A request whose answer is waited for: lists, heads, tokens. Not for a worker: it takes as long as
+// the network does.
 //
-// Threads:  any, at the same time. It ends with Cancelled within about a second where the thread's StopFlag says so.
+// Threads:  any, at the same time. It ends with Cancelled within about a second where the thread's
+//           StopFlag says so.
 // Cost:     a connection that is kept by this thread for the next one to the same server.
 #pragma once
 
@@ -23,8 +25,9 @@ struct PatientOptions {
   bool takes_empty = false;  // 416 that says that the object has no bytes is an answer
 };
 
-// Until it is good or final. `make` makes the request of each try, and is told once where the last one was refused; refused is tried
-// once more. `elsewhere` is shown a redirect, which is not followed.
+// Until it is good or final. `make` makes the request of each try, and is told once where the last
+// one was refused; refused is tried once more. `elsewhere` is shown a redirect, which is not
+// followed.
 absl::StatusOr<HttpResponse> PerformPatiently(
     const std::string& what, absl::FunctionRef<absl::StatusOr<HttpRequest>(bool refused)> make,
     const PatientOptions& options = {},

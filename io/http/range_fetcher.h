@@ -4,11 +4,14 @@
 //                    ▲                        │ cut, stalled, 5xx: from the byte that was reached, after a pause
 //                    └────────────────────────┘ no first byte for 3 × the median: a second one besides (5 % at most)
 //
-// Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own. They are short. Where the system gives no thread,
-//           `done` is told so on the caller's.
-// Owns:     its thread, from the first Fetch() on, connections and what is under way; each RangeJob keeps its memory alive.
-// Limits:   4 to 256 requests under way, retries by a budget, kGiveUpNs without a further byte, answers that fit what was asked for.
-// Cost:     one copy of bytes that are in the cache; a handle of libcurl for each request under way.
+// Threads:  safe from any thread; `done` and what makes requests are called on the fetcher's own.
+//           They are short. Where the system gives no thread, `done` is told so on the caller's.
+// Owns:     its thread, from the first Fetch() on, connections and what is under way; each RangeJob
+//           keeps its memory alive.
+// Limits:   4 to 256 requests under way, retries by a budget, kGiveUpNs without a further byte,
+//           answers that fit what was asked for.
+// Cost:     one copy of bytes that are in the cache; a handle of libcurl for each request under
+//           way.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +41,8 @@ struct ObjectState {
 class RequestMaker {
  public:
   virtual ~RequestMaker() = default;
-  // The request for `bytes` from `offset` on, signed; absent while credentials come: `ready` is called once from any thread then.
-  // `refused`: the last one was, with 401 or 403.
+  // The request for `bytes` from `offset` on, signed; absent while credentials come: `ready` is
+  // called once from any thread then. `refused`: the last one was, with 401 or 403.
   virtual std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t offset, uint64_t bytes,
                                                           bool refused,
                                                           std::function<void()> ready) = 0;
@@ -58,7 +61,8 @@ struct RangeJob {
   uint64_t bytes = 0;  // not 0, and within the object
   std::shared_ptr<uint8_t> to;
   std::function<void(absl::Status status)> done;
-  // May be empty: so many bytes of the beginning are there, before all of them are, and will not be written again. Called as `done` is, and before.
+  // May be empty: so many bytes of the beginning are there, before all of them are, and will not be
+  // written again. Called as `done` is, and before.
   std::function<void(uint64_t bytes)> reached;
   bool is_wanted = false;                   // somebody waits for it
   std::shared_ptr<FetchCounters> counters;  // of who asked first; may be null

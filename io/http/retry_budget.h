@@ -1,5 +1,6 @@
-// How often requests are sent again, so that a server in trouble is not given more to do than before: tokens, of which what goes well
-// brings some and each further try takes one. And how long to wait before it.
+// How often requests are sent again, so that a server in trouble is not given more to do than
+// before: tokens, of which what goes well brings some and each further try takes one. And how long
+// to wait before it.
 //
 // Threads:  one.
 #pragma once

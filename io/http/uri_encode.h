@@ -1,4 +1,5 @@
-// Names as they stand in a URL: everything but letters, digits and "-_.~" as %XX, so that what is signed is what is sent.
+// Names as they stand in a URL: everything but letters, digits and "-_.~" as %XX, so that what is
+// signed is what is sent.
 //
 // Threads:  any; no state.
 #pragma once

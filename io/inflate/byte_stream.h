@@ -31,9 +31,11 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // Puts the next bytes into `out`, one at least, and returns how many. Behind the last one it returns 0 at the end, else the error; both are
-  // sticky. So the bytes before an error are all given out. What has not been verified yet by a trailer behind it may be given out too.
-  // REQUIRES: `out` has room; in front of it lies what came out last, history_bytes() of it, or all if it is less.
+  // Puts the next bytes into `out`, one at least, and returns how many. Behind the last one it
+  // returns 0 at the end, else the error; both are sticky. So the bytes before an error are all
+  // given out. What has not been verified yet by a trailer behind it may be given out too.
+  // REQUIRES: `out` has room; in front of it lies what came out last, history_bytes() of it, or all
+  // if it is less.
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
   // What compressed bytes may refer to. ByteWindow keeps it there.
   virtual size_t history_bytes() const { return 0; }
@@ -58,8 +60,8 @@ absl::StatusOr<std::unique_ptr<ByteStream>> OpenStream(std::shared_ptr<RandomAcc
                                                        Compression compression,
                                                        size_t piece_bytes = kCompressedPieceBytes);
 
-// What a file that begins with these bytes most likely is: "gzip", "zlib", "zstd", "plain TFRecord",
-// or empty. Twelve bytes are enough.
+// What a file that begins with these bytes most likely is: "gzip", "zlib", "zstd", "plain
+// TFRecord", or empty. Twelve bytes are enough.
 const char* GuessFormat(absl::Span<const uint8_t> beginning);
 
 }  // namespace penstock

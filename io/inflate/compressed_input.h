@@ -1,4 +1,5 @@
-// The compressed side of a ByteStream: a window that moves over the file, or over its bytes where they lie in memory.
+// The compressed side of a ByteStream: a window that moves over the file, or over its bytes where
+// they lie in memory.
 //
 // Threads:  one thread.
 // Owns:     one buffer of `piece_bytes`; a share of the file.
@@ -39,7 +40,8 @@ class CompressedInput {
   uint64_t offset() const { return next_read_ - size(); }
   bool at_end() const { return size() == 0 && next_read_ == file_->size(); }
 
-  // Makes at least `bytes` available, or all that the file has left. REQUIRES: bytes <= piece_bytes.
+  // Makes at least `bytes` available, or all that the file has left. REQUIRES: bytes <=
+  // piece_bytes.
   absl::Status Ensure(size_t bytes);
 
   size_t piece_bytes() const { return piece_bytes_; }
@@ -52,7 +54,8 @@ class CompressedInput {
   const size_t piece_bytes_;
   const bool may_borrow_;
   const std::unique_ptr<uint8_t[]> buffer_;
-  // In the buffer, or in the file's own memory. In front of begin_ lie kKeptBytes more, or all that were consumed.
+  // In the buffer, or in the file's own memory. In front of begin_ lie kKeptBytes more, or all that
+  // were consumed.
   const uint8_t* begin_;
   const uint8_t* end_;
   uint64_t next_read_ = 0;

@@ -14,7 +14,8 @@ inline constexpr uint32_t kNumLengths = 29;
 inline constexpr uint32_t kNumDistances = 30;
 inline constexpr size_t kDistanceMax = 32768;
 
-// A length or a distance: the least one that its symbol stands for, to which as many bits behind the symbol are added.
+// A length or a distance: the least one that its symbol stands for, to which as many bits behind
+// the symbol are added.
 struct Range {
   uint16_t base;
   uint8_t extra_bits;

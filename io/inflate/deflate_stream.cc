@@ -144,7 +144,8 @@ class DeflateStream final : public ByteStream {
     return count;
   }
 
-  // Checks the trailer: of gzip the CRC-32 and the number of bytes modulo 2^32, of zlib the Adler-32, its highest byte first.
+  // Checks the trailer: of gzip the CRC-32 and the number of bytes modulo 2^32, of zlib the
+  // Adler-32, its highest byte first.
   void EndMember() {
     uint8_t trailer[8];
     const size_t size = gzip_ ? 8 : 4;

@@ -1,4 +1,5 @@
-// Tables by the next bits of a stream that are made for one bit more by having each half say the same.
+// Tables by the next bits of a stream that are made for one bit more by having each half say the
+// same.
 //
 // Threads:  functions without state.
 #pragma once
@@ -8,8 +9,9 @@
 
 namespace penstock {
 
-// Copies `count` entries, a power of two, to where none of them lies. (The compiler makes `rep movs` of memcpy where it knows the count
-// to be even, which takes longer to begin than most of these take.)
+// Copies `count` entries, a power of two, to where none of them lies. (The compiler makes
+// `rep movs` of memcpy where it knows the count to be even, which takes longer to begin than most
+// of these take.)
 template <typename Entry>
 inline void CopyEntries(const Entry* from, size_t count, Entry* to) {
   typedef uint8_t Vector [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]];

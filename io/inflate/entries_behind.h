@@ -16,7 +16,8 @@ class EntriesBehind {
  public:
   static constexpr uint32_t kRoomMax = HuffmanCode::kDirectBits - 1;
 
-  // Calls entry_of(symbol, bits, &entry) for each code of at most kRoomMax bits, whose entry is `none` before.
+  // Calls entry_of(symbol, bits, &entry) for each code of at most kRoomMax bits, whose entry is
+  // `none` before.
   template <typename EntryOf>
   void Build(const HuffmanCode& codes, uint64_t none, const EntryOf& entry_of) {
     tables_[1] = none;
@@ -29,7 +30,8 @@ class EntriesBehind {
     for (; room < kRoomMax; ++room) Grow(room);
   }
 
-  // By the next `room` bits, at most kRoomMax: the entry of the code that they begin with, `none` where it has more bits.
+  // By the next `room` bits, at most kRoomMax: the entry of the code that they begin with, `none`
+  // where it has more bits.
   const uint64_t* ByNextBits(uint32_t room) const { return tables_ + (size_t{1} << room); }
 
  private:

@@ -30,7 +30,8 @@ bool HuffmanCode::Build(absl::Span<const uint8_t> lengths) {
     if (lengths[symbol] > 0)
       symbols_[next_place[lengths[symbol]]++] = static_cast<uint16_t>(symbol);
   }
-  // What the first bits say holds whatever is behind them: each length doubles the table of the shorter ones.
+  // What the first bits say holds whatever is behind them: each length doubles the table of the
+  // shorter ones.
   size_t place = 0;
   direct_[0] = 0;
   for (uint32_t bits = 1; bits <= kDirectBits; ++bits) {

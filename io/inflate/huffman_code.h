@@ -1,9 +1,9 @@
-// A prefix code of deflate (RFC 1951, 3.2.2): codes of 1 to 15 bits, given by their lengths alone, each read from the stream's low bits
-// with its own first bit lowest.
+// A prefix code of deflate (RFC 1951, 3.2.2): codes of 1 to 15 bits, given by their lengths alone,
+// each read from the stream's low bits with its own first bit lowest.
 //
 // Threads:  const calls from any.
-// Cost:     a code of up to kDirectBits bits is found by one look into a table, a longer one by a second look into another.
-//           Making one takes about a microsecond.
+// Cost:     a code of up to kDirectBits bits is found by one look into a table, a longer one by a
+//           second look into another. Making one takes about a microsecond.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ class HuffmanCode {
     uint32_t bits;  // 0: no code begins so
   };
 
-  // The code in which symbol i has lengths[i] bits (0: the symbol does not occur). False for what zlib refuses: more codes than their
-  // lengths allow, and fewer, unless there is only one code, of 1 bit, or none.
+  // The code in which symbol i has lengths[i] bits (0: the symbol does not occur). False for what
+  // zlib refuses: more codes than their lengths allow, and fewer, unless there is only one code, of
+  // 1 bit, or none.
   bool Build(absl::Span<const uint8_t> lengths);
 
   // The code at the low end of `bits`, where 15 bits must be (those behind the code do not matter).
@@ -35,7 +36,8 @@ class HuffmanCode {
     return Unpack(longer_[found.symbol][bits >> kDirectBits & (kLongerEntries - 1)]);
   }
 
-  // Calls visit(symbol, bits, code) for each code of at most kDirectBits bits, the code's first bit lowest.
+  // Calls visit(symbol, bits, code) for each code of at most kDirectBits bits, the code's first bit
+  // lowest.
   template <typename Visit>
   void ForEachDirect(const Visit& visit) const {
     size_t place = 0;
@@ -67,8 +69,8 @@ class HuffmanCode {
   uint16_t num_codes_[kBitsMax + 1];
   uint16_t first_code_[kBitsMax + 1];
   uint16_t symbols_[kSymbolsMax];
-  // By the next kDirectBits bits: symbol << kLengthBits | bits; for what begins longer codes, and for none, with 0 bits and the place in
-  // longer_ instead of the symbol.
+  // By the next kDirectBits bits: symbol << kLengthBits | bits; for what begins longer codes, and
+  // for none, with 0 bits and the place in longer_ instead of the symbol.
   uint16_t direct_[kDirectEntries];
   // The same by the bits behind those. The first one has no codes; the others have two at least.
   uint16_t longer_[1 + kSymbolsMax / 2][kLongerEntries];

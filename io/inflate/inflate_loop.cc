@@ -70,9 +70,10 @@ void Repeat(uint8_t* out, uint32_t distance, uint32_t length) {
   }
 }
 
-// The bits at hand and where more come from. (The way of keeping them is Fabian Giesen's, "Reading bits in far too many ways", part 2.)
-// After Refill() at least 56 of the 64 bits are counted, and the others are right, too. Two entries take at most 48, the index of the third
-// one 11 more; what no entry tells takes at most 48 behind a Refill() of its own.
+// The bits at hand and where more come from. (The way of keeping them is Fabian Giesen's, "Reading
+// bits in far too many ways", part 2.) After Refill() at least 56 of the 64 bits are counted, and
+// the others are right, too. Two entries take at most 48, the index of the third one 11 more; what
+// no entry tells takes at most 48 behind a Refill() of its own.
 struct BitReader {
   const uint8_t* in;
   uint64_t bits;
@@ -155,7 +156,8 @@ template <bool kHasBmi, bool kIsHistoryShort>
     return true;
   };
 
-  // Goes on to the next entry and writes what this one says. False, and in front of it, where it reaches back too far.
+  // Goes on to the next entry and writes what this one says. False, and in front of it, where it
+  // reaches back too far.
   const auto take = [&]() __attribute__((always_inline)) {
     const uint64_t taken = entry;
     const uint64_t before = reader.bits;

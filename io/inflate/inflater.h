@@ -2,8 +2,10 @@
 //
 // Threads:  one thread.
 // Owns:     the tables of one block. Borrows the input, which it moves forward.
-// Limits:   constant memory, 52 KiB; any bytes are safe to inflate. What is accepted is what zlib accepts.
-// Cost:     inflate_loop.h, but for some bytes before either end, which are inflated symbol by symbol.
+// Limits:   constant memory, 52 KiB; any bytes are safe to inflate. What is accepted is what zlib
+//           accepts.
+// Cost:     inflate_loop.h, but for some bytes before either end, which are inflated symbol by
+//           symbol.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +36,9 @@ class Inflater {
   // The first block begins at the input's next byte.
   void Start();
 
-  // Inflates into `out`, at least a byte where the blocks do not end and the input neither fails nor is damaged, and all but some hundred bytes
-  // of it as a rule. In front of `out` lies what came out since Start(), at least the last kHistoryBytes of it.
+  // Inflates into `out`, at least a byte where the blocks do not end and the input neither fails
+  // nor is damaged, and all but some hundred bytes of it as a rule. In front of `out` lies what
+  // came out since Start(), at least the last kHistoryBytes of it.
   size_t Inflate(absl::Span<uint8_t> out);
 
   // Behind the last block; the input is at the byte behind it.

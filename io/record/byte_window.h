@@ -2,8 +2,8 @@
 //
 // Threads:  one thread.
 // Owns:     the stream and one buffer. data() is valid up to the next Ensure().
-// Limits:   the buffer grows as bytes arrive, to at most twice what is asked for and there: a length
-//           that only claims to be large allocates nothing. A large buffer is given back.
+// Limits:   the buffer grows as bytes arrive, to at most twice what is asked for and there: a
+//           length that only claims to be large allocates nothing. A large buffer is given back.
 // Cost:     each refill moves what is left of the window to the buffer's front, and as much of what
 //           came before as the stream refers to.
 #pragma once
@@ -38,11 +38,12 @@ class ByteWindow {
   // Moves the window forward. REQUIRES: bytes <= size().
   void Drop(size_t bytes) { begin_ += bytes; }
 
-  // Makes at least `bytes` available, or all that come before the end. The stream's error only where
-  // there are fewer because of it; those stay available.
+  // Makes at least `bytes` available, or all that come before the end. The stream's error only
+  // where there are fewer because of it; those stay available.
   absl::Status Ensure(size_t bytes);
 
-  // Moves the window forward by `bytes`, or to the end. What is not at hand is not read where the stream can do without.
+  // Moves the window forward by `bytes`, or to the end. What is not at hand is not read where the
+  // stream can do without.
   absl::Status Skip(uint64_t bytes);
 
   // Passes over the rest of the stream.

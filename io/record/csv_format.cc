@@ -16,7 +16,8 @@ class RecordEnd {
  public:
   RecordEnd(char field_delim, bool uses_quotes) : delim_(field_delim), quotes_(uses_quotes) {}
 
-  // How many bytes of [begin, end) the record has, where that can be told. `is_last`: no more bytes come. *ends: those of its end.
+  // How many bytes of [begin, end) the record has, where that can be told. `is_last`: no more bytes
+  // come. *ends: those of its end.
   std::optional<size_t> Find(const uint8_t* begin, const uint8_t* end, bool is_last, size_t* ends) {
     const size_t size = end - begin;
     for (; searched_ < size; ++searched_) {
@@ -45,7 +46,8 @@ class RecordEnd {
     return is_last ? std::optional(size) : std::nullopt;
   }
 
-  // Of a record that was found: whether its last field ends without the quotation mark that closes it.
+  // Of a record that was found: whether its last field ends without the quotation mark that closes
+  // it.
   bool in_quotes() const { return in_quotes_; }
 
  private:
@@ -122,7 +124,8 @@ class CsvStream final : public RecordStream {
 
   // The first record, whatever its fields are. False when the chunk ends with it.
   bool DropHeader(RecordChunk* chunk) {
-    // A byte order mark is no part of the first name, whose quotation mark would count for nothing behind it.
+    // A byte order mark is no part of the first name, whose quotation mark would count for nothing
+    // behind it.
     constexpr char kMark[] = "\xef\xbb\xbf";
     constexpr size_t kMarkBytes = 3;
     if (const absl::Status status = window().Ensure(kMarkBytes); !status.ok()) {

@@ -1,5 +1,6 @@
-// Records of comma-separated values: lines, whose ends may be "\n", "\r\n" or "\r" and, where fields may stand in quotation marks, are no ends
-// inside of them. A record is its bytes as they stand, without its end.
+// Records of comma-separated values: lines, whose ends may be "\n", "\r\n" or "\r" and, where
+// fields may stand in quotation marks, are no ends inside of them. A record is its bytes as they
+// stand, without its end.
 //
 // Threads:  as RecordFormat: constant, and safe from any thread.
 #pragma once

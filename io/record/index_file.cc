@@ -172,8 +172,8 @@ absl::Status CheckOrder(const Body& body, const RecordShape& shape) {
 }  // namespace
 
 uint64_t LargestIndex(const RecordShape& shape, uint64_t data_bytes) {
-  // At most 10.3 bytes a record where they lie far apart, 2.3 and one more line where they do not, and 24 for a damage, which has a byte at
-  // least and a record between it and the next.
+  // At most 10.3 bytes a record where they lie far apart, 2.3 and one more line where they do not,
+  // and 24 for a damage, which has a byte at least and a record between it and the next.
   return 8 * (data_bytes / shape.least_bytes) + 2 * data_bytes + 4096;
 }
 

@@ -11,10 +11,12 @@
 //   128       lines of 28 records each, 64 bytes a line (record_offsets.h draws one)
 //   then      wide offsets, u64 each │ damages: offset u64, length u64, reason u64, each │ CRC of all before, u32
 //
-// Numbers are little-endian, checksums CRC-32C. Flag 1: the data was verified as well, as far as its format can.
+// Numbers are little-endian, checksums CRC-32C. Flag 1: the data was verified as well, as far as
+// its format can.
 //
-// Of older versions, which know TFRecords alone, both are read. Version 2 ends its head at 88, and has the damages and then the
-// offsets of all records there, u64 each. Version 1 lacks what stands from 64 on as well; it is read as an index that was copied.
+// Of older versions, which know TFRecords alone, both are read. Version 2 ends its head at 88, and
+// has the damages and then the offsets of all records there, u64 each. Version 1 lacks what stands
+// from 64 on as well; it is read as an index that was copied.
 //
 // Threads:  functions without state; the file belongs to one thread meanwhile.
 #pragma once
@@ -49,8 +51,9 @@ absl::Status WriteIndex(WrittenFile& file, const RecordIndex& index, const Recor
 // Bytes that no index of a data file of that size exceeds.
 uint64_t LargestIndex(const RecordShape& shape, uint64_t data_bytes);
 
-// The index in the first `size` bytes of `file`, which it then owns, if they are one and belong to the format and the data. `own_object`: of the index file.
-// `copied` says that both were, as record_index.h tells.
+// The index in the first `size` bytes of `file`, which it then owns, if they are one and belong to
+// the format and the data. `own_object`: of the index file. `copied` says that both were, as
+// record_index.h tells.
 absl::StatusOr<std::shared_ptr<const RecordIndex>> ParseIndex(MemoryBlock file, size_t size,
                                                               const RecordAccess& access,
                                                               const IndexStamp& stamp,

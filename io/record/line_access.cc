@@ -50,7 +50,8 @@ class LineScan {
   }
 
  private:
-  // The line that began at begin_ ends here: offset_ is behind its text, `next` where the next one begins.
+  // The line that began at begin_ ends here: offset_ is behind its text, `next` where the next one
+  // begins.
   absl::Status TakeLine(uint64_t next) {
     if (next - begin_ <= kMaxRecordBytes) {
       offsets_.Add(begin_);

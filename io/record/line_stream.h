@@ -1,4 +1,5 @@
-// A stream of lines, for formats that have a record a line: finds where each ends, and drops those that are too long.
+// A stream of lines, for formats that have a record a line: finds where each ends, and drops those
+// that are too long.
 //
 // Threads:  one.
 #pragma once
@@ -18,8 +19,9 @@ class LineStream : public RecordStream {
  protected:
   explicit LineStream(RecordSource source) : RecordStream(std::move(source)) {}
 
-  // NextRecords(): calls `take_line(length, bytes)` for each line, which begins at taken(): of `length` bytes, of `bytes` with its "\n". It
-  // appends the line to the chunk, where it is to be a record, and Take()s its bytes. False: it has failed.
+  // NextRecords(): calls `take_line(length, bytes)` for each line, which begins at taken(): of
+  // `length` bytes, of `bytes` with its "\n". It appends the line to the chunk, where it is to be a
+  // record, and Take()s its bytes. False: it has failed.
   template <typename TakeLine>
   void NextLines(RecordChunk* chunk, const TakeLine& take_line) {
     size_t searched = 0;  // behind taken(), bytes known to hold no line end

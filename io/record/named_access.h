@@ -1,5 +1,5 @@
-// Formats whose name alone says which records there are: for the command, which indexes files without an op. A format with further options (csv)
-// is known to its op alone.
+// Formats whose name alone says which records there are: for the command, which indexes files
+// without an op. A format with further options (csv) is known to its op alone.
 //
 // Threads:  any.
 #pragma once

@@ -1,5 +1,6 @@
-// Records of a plain file that lies in memory, cut out of it where they lie: the short way for a format whose stream would read all bytes in front of
-// copying them. A RecordAccess may be one, too; who reads files asks it by dynamic_cast.
+// Records of a plain file that lies in memory, cut out of it where they lie: the short way for a
+// format whose stream would read all bytes in front of copying them. A RecordAccess may be one,
+// too; who reads files asks it by dynamic_cast.
 //
 // Threads:  constant after construction; safe from any thread.
 #pragma once
@@ -13,7 +14,8 @@ namespace penstock {
 
 class NearRecords {
  public:
-  // `data`: null for records above kLateRecordBytes. It stays as long as the file object is, and whoever can write the file may change it.
+  // `data`: null for records above kLateRecordBytes. It stays as long as the file object is, and
+  // whoever can write the file may change it.
   using Take = absl::FunctionRef<void(uint64_t offset, uint32_t length, const uint8_t* data)>;
 
   struct Cut {
@@ -23,9 +25,10 @@ class NearRecords {
 
   virtual ~NearRecords() = default;
 
-  // Calls `take` with the records from `offset` on, which is in front of one: as many as begin in the next `bytes`. It ends in front of whatever is
-  // unusual: damage, what is refused, what is not near (RandomAccessFile::Near). The format's stream goes on there, and knows what to call it. What was
-  // taken holds if file.CheckNear() does behind the copy of it.
+  // Calls `take` with the records from `offset` on, which is in front of one: as many as begin in
+  // the next `bytes`. It ends in front of whatever is unusual: damage, what is refused, what is not
+  // near (RandomAccessFile::Near). The format's stream goes on there, and knows what to call it.
+  // What was taken holds if file.CheckNear() does behind the copy of it.
   virtual Cut CutNear(RandomAccessFile& file, uint64_t offset, uint64_t bytes, Take take) const = 0;
 };
 

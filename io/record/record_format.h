@@ -1,5 +1,6 @@
-// How the plain bytes of a file are records. A format is one class, in a file of its own (text_line_format.cc is a short one), and what an
-// op puts into FileRecordsOptions (server/engine/stage/file_records.h): nothing else knows formats by name.
+// How the plain bytes of a file are records. A format is one class, in a file of its own
+// (text_line_format.cc is a short one), and what an op puts into FileRecordsOptions
+// (server/engine/stage/file_records.h): nothing else knows formats by name.
 //
 // Threads:  constant after construction; shared by all streams of a source.
 #pragma once
@@ -20,15 +21,17 @@ class RecordFormat {
  public:
   virtual ~RecordFormat() = default;
 
-  // Formats of one key make the same records of the same plain bytes, whatever is done about damage.
+  // Formats of one key make the same records of the same plain bytes, whatever is done about
+  // damage.
   virtual std::string ContentKey() const = 0;
 
-  // How the records of a plain file are found in any order, by an index (record_access.h); as long-lived as the format. Null: there is no way,
-  // as with compressed files: they are read from the beginning on, and a cursor is reached by reading again.
+  // How the records of a plain file are found in any order, by an index (record_access.h); as
+  // long-lived as the format. Null: there is no way, as with compressed files: they are read from
+  // the beginning on, and a cursor is reached by reading again.
   virtual const RecordAccess* access() const { return nullptr; }
 
-  // Whether a record's own checksums notice bytes of something else. A plain file of a format without them that begins as gzip or zstd do
-  // is refused.
+  // Whether a record's own checksums notice bytes of something else. A plain file of a format
+  // without them that begins as gzip or zstd do is refused.
   virtual bool has_checksums() const { return false; }
 
   // From a record's offset to its data.

@@ -1,25 +1,32 @@
-// Where each record of a plain file begins, whatever its format: in memory, and in an index that is kept (io/record/index_store.h, drawn in
-// index_file.h). What of a file is a record is its format's (record_access.h).
+// Where each record of a plain file begins, whatever its format: in memory, and in an index that is
+// kept (io/record/index_store.h, drawn in index_file.h). What of a file is a record is its format's
+// (record_access.h).
 //
 // An index is never believed: size, version, checksum, order and range of every number are checked
-// when it is loaded, and one that fails is built anew. It belongs to a format (one index a data file: who reads a file as
-// another one has it built anew), to a data file of the same size
+// when it is loaded, and one that fails is built anew. It belongs to a format (one index a data
+// file: who reads a file as another one has it built anew), to a data file of the same size
 // and of the same first and last 4 KiB, and:
 //   of the same version (base/file.h)      it is used;
-//   of another version, the index is       the data changed since it was made: it is built anew. chmod and links
+//   of another version, the index is       the data changed since it was made: it is built anew.
+//                                          chmod and links
 //   where it was written                   change a version, too;
-//   of another version, the index is       both were copied: the data must not be newer than the index, 16 records
-//   another object                         spread over it must be where the index says, and what it says about
-//                                          verified data is not relied on. The same where only the holder differs.
-// So of copies alone, a change that lies between those records, within the size and under the old time, is not seen at once: reading a
-// record that is not where the index says is an error then, which says so, as far as the format can tell (a line's end).
+//   of another version, the index is       both were copied: the data must not be newer than the
+//                                          index, 16 records
+//   another object                         spread over it must be where the index says, and what it
+//                                          says about verified data is not relied on. The same
+//                                          where only the holder differs.
+// So of copies alone, a change that lies between those records, within the size and under the old
+// time, is not seen at once: reading a record that is not where the index says is an error then,
+// which says so, as far as the format can tell (a line's end).
 //
 // Threads:  LoadOrBuildIndex from any thread, also of several processes for one file: one of them
 //           writes the index. RecordIndex is constant.
-// Owns:     RecordIndex owns its memory: 2.3 bytes a record, or 10.3 of those that lie far apart (record_offsets.h). It is read, not
-//           mapped, so that nobody can change or cut what has been checked.
-// Cost:     load: 1 ns a record. Build: the format's scan. TFRecords: one sequential walk that reads small records whole and only
-//           the headers of long ones; all of the data with `verify` or OnDamage::kSkipRecord. Lines: all of the data.
+// Owns:     RecordIndex owns its memory: 2.3 bytes a record, or 10.3 of those that lie far apart
+//           (record_offsets.h). It is read, not mapped, so that nobody can change or cut what has
+//           been checked.
+// Cost:     load: 1 ns a record. Build: the format's scan. TFRecords: one sequential walk that
+//           reads small records whole and only the headers of long ones; all of the data with
+//           `verify` or OnDamage::kSkipRecord. Lines: all of the data.
 #pragma once
 
 #include <atomic>

@@ -6,8 +6,8 @@
 namespace penstock {
 namespace {
 
-// From so many lines on, their mean distance tells how many there will be. A vector that grows by itself needs three times its bytes at its
-// worst.
+// From so many lines on, their mean distance tells how many there will be. A vector that grows by
+// itself needs three times its bytes at its worst.
 constexpr size_t kKnownLines = 256;
 
 }  // namespace

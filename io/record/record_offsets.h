@@ -1,4 +1,5 @@
-// Where the records of a file begin, in little memory: offsets in rising order, found by their ordinals.
+// Where the records of a file begin, in little memory: offsets in rising order, found by their
+// ordinals.
 //
 //   a line, 64 bytes                                        of records that lie close to each other: 2.3 bytes a record
 //   ┌──────────┬──────────────────────────────────────┐
@@ -9,7 +10,8 @@
 //   │ place    │                                      │
 //   └──────────┴──────────────────────────────────────┘
 //
-// A look-up touches one cache line, or two. The offsets of records of one length are computed and take no memory.
+// A look-up touches one cache line, or two. The offsets of records of one length are computed and
+// take no memory.
 //
 // Threads:  constant after construction; a builder belongs to one thread.
 // Owns:     the memory of its lines.

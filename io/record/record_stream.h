@@ -1,12 +1,13 @@
-// The records of a stream of plain bytes, in order: of compressed files, and of plain ones but TFRecords, which ReadChunk reads. A stream of a plain
-// file may begin at any record that an index knows (start_offset).
+// The records of a stream of plain bytes, in order: of compressed files, and of plain ones but
+// TFRecords, which ReadChunk reads. A stream of a plain file may begin at any record that an index
+// knows (start_offset).
 //
 // Threads:  one thread.
 // Owns:     the stream and the memory in which a chunk's records lie, up to the next Next().
 // Limits:   a record of at most kMaxRecordBytes. Memory grows with the bytes of a record that are
 //           there, never with what its length claims, and shrinks again.
-// Cost:     both checksums of every TFRecord, in the core's cache; a chunk is at most kPieceBytes of
-//           records, or one record; one virtual call a chunk.
+// Cost:     both checksums of every TFRecord, in the core's cache; a chunk is at most kPieceBytes
+//           of records, or one record; one virtual call a chunk.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,8 @@ struct RecordSource {
   uint64_t start_ordinal = 0;
 };
 
-// Records without checksums would not notice compressed bytes: DataLoss where a file that is declared to be plain begins as gzip or zstd do.
+// Records without checksums would not notice compressed bytes: DataLoss where a file that is
+// declared to be plain begins as gzip or zstd do.
 absl::Status CheckIsPlain(RandomAccessFile& file);
 
 // A format derives one, which finds the records.
@@ -57,8 +59,8 @@ class RecordStream {
   virtual ~RecordStream() = default;
 
   // The next records. The chunk's error has its address (file, record, offsets); it is sticky. The
-  // last chunk says end_of_file and may be empty; so may one with damage. A record is late only in a plain file of a format that finds long ones
-  // without reading them (tar).
+  // last chunk says end_of_file and may be empty; so may one with damage. A record is late only in
+  // a plain file of a format that finds long ones without reading them (tar).
   void Next(RecordChunk* chunk);
 
   // The ordinal of the next chunk's first record: skipped ones are not counted.
@@ -70,9 +72,10 @@ class RecordStream {
  protected:
   explicit RecordStream(RecordSource source);
 
-  // Appends records from taken() on to the chunk, or damage, Take()s what they lie in, and says when there are no more: by End(), Fail()
-  // or EndOfStream(). More bytes move the window (Ensure, Drop), which the records of a chunk must not see: so only while taken() is 0.
-  // A call that has taken kPieceBytes returns.
+  // Appends records from taken() on to the chunk, or damage, Take()s what they lie in, and says
+  // when there are no more: by End(), Fail() or EndOfStream(). More bytes move the window (Ensure,
+  // Drop), which the records of a chunk must not see: so only while taken() is 0. A call that has
+  // taken kPieceBytes returns.
   virtual void NextRecords(RecordChunk* chunk) = 0;
 
   ByteWindow& window() { return window_; }

@@ -1,5 +1,6 @@
-// Where the rows of a file are that keeps them by columns: a RecordFormat whose records are no stretches of bytes is one as well. Their offset,
-// in references and places, is then the number of the row in its file.
+// Where the rows of a file are that keeps them by columns: a RecordFormat whose records are no
+// stretches of bytes is one as well. Their offset, in references and places, is then the number of
+// the row in its file.
 //
 // Threads:  constant after construction; safe from any thread.
 #pragma once

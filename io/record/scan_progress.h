@@ -14,7 +14,8 @@ namespace penstock {
 class ScanProgress {
  public:
   explicit ScanProgress(const IndexOptions& options) : options_(options) {}
-  // Call it every megabyte or so. An error where nobody wants the index any more, or what this thread does (base/stop_flag.h).
+  // Call it every megabyte or so. An error where nobody wants the index any more, or what this
+  // thread does (base/stop_flag.h).
   absl::Status At(uint64_t bytes) {
     if (IsStopped() ||
         (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed)))

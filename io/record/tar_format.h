@@ -1,9 +1,12 @@
-// Samples of tar files, as WebDataset lays them out: members that follow each other and have one key (SplitTarPath) are one record, whose bytes are
-// those members' heads and data as they stand in the file. Members without a key, of other types or of the archive's own (`__meta__`) are part of no
-// record, but may lie inside of one's bytes. A record of a plain file that is long is located only, by its heads.
+// Samples of tar files, as WebDataset lays them out: members that follow each other and have one
+// key (SplitTarPath) are one record, whose bytes are those members' heads and data as they stand in
+// the file. Members without a key, of other types or of the archive's own (`__meta__`) are part of
+// no record, but may lie inside of one's bytes. A record of a plain file that is long is located
+// only, by its heads.
 //
-// Damage: a head whose checksum does not hold. Reading goes on at the next sound one. The damaged one's path field tells which of the samples around
-// it has lost a member, and that one is left out; both are, where it tells neither. What the damage covers is then what was left out.
+// Damage: a head whose checksum does not hold. Reading goes on at the next sound one. The damaged
+// one's path field tells which of the samples around it has lost a member, and that one is left
+// out; both are, where it tells neither. What the damage covers is then what was left out.
 //
 // Threads:  as RecordFormat: constant, and safe from any thread; functions without state.
 #pragma once
@@ -28,7 +31,8 @@ struct TarMember {
   absl::Span<const uint8_t> data;
 };
 
-// Calls `take` with each member of the sample that `bytes` are, until one fails; `*key` becomes the sample's. DataLoss where they are no sample.
+// Calls `take` with each member of the sample that `bytes` are, until one fails; `*key` becomes the
+// sample's. DataLoss where they are no sample.
 absl::Status ForEachTarMember(absl::Span<const uint8_t> bytes, std::string* key,
                               absl::FunctionRef<absl::Status(const TarMember&)> take);
 

@@ -31,7 +31,8 @@ absl::string_view Field(const uint8_t* at, size_t bytes) {
   return {text, strnlen(text, bytes)};
 }
 
-// A number as text, which spaces may stand around; or, where `may_be_binary`, of 11 bytes. False where it is neither.
+// A number as text, which spaces may stand around; or, where `may_be_binary`, of 11 bytes. False
+// where it is neither.
 bool ReadNumber(const uint8_t* at, size_t bytes, bool may_be_binary, uint64_t* number) {
   *number = 0;
   if (may_be_binary && at[0] == 0x80) {
@@ -213,7 +214,8 @@ bool SplitTarPath(absl::string_view path, absl::string_view* key, absl::string_v
   const size_t dot = path.find('.', begin);
   if (dot == absl::string_view::npos) return false;
   if (dot == begin) {
-    // A name that begins with a dot is an extension alone, of the folder that it is in: where that has a name without dots.
+    // A name that begins with a dot is an extension alone, of the folder that it is in: where that
+    // has a name without dots.
     if (begin == 0) return false;
     const size_t folder = path.rfind('/', begin - 2);
     const size_t folder_begin = begin < 2 || folder == absl::string_view::npos ? 0 : folder + 1;

@@ -1,4 +1,5 @@
-// The head of a tar member: its header of 512 bytes, and what stands in front of that for a path or size that it has no room for.
+// The head of a tar member: its header of 512 bytes, and what stands in front of that for a path or
+// size that it has no room for.
 //
 //   0       100    124    136       148       156    157       257       265    345      500
 //   ┌───────┬──────┬──────┬─────────┬─────────┬──────┬─────────┬─────────┬──────┬────────┐
@@ -6,9 +7,11 @@
 //   │       │ …    │      │ change  │ all 512 │      │ target  │ version │      │ of path│
 //   └───────┴──────┴──────┴─────────┴─────────┴──────┴─────────┴─────────┴──────┴────────┘
 //
-// Numbers are octal text; a size above 8 GiB is a big-endian number behind a byte of 0x80 (GNU). While the sum is computed its own field counts as
-// spaces. Data begins behind the header and fills whole blocks of 512. A member of type L (GNU) has the path of the next one as its data, one of
-// type x (pax, POSIX.1-2001) lines "LENGTH KEY=VALUE\n" that tell of it. A block of zeros ends the archive.
+// Numbers are octal text; a size above 8 GiB is a big-endian number behind a byte of 0x80 (GNU).
+// While the sum is computed its own field counts as spaces. Data begins behind the header and fills
+// whole blocks of 512. A member of type L (GNU) has the path of the next one as its data, one of
+// type x (pax, POSIX.1-2001) lines "LENGTH KEY=VALUE\n" that tell of it. A block of zeros ends the
+// archive.
 //
 // Threads:  any; no state.
 // Limits:   kMaxTarPathBytes of all that stands in front of a member's header.
@@ -27,8 +30,8 @@ namespace penstock {
 inline constexpr size_t kTarBlockBytes = 512;
 inline constexpr size_t kMaxTarPathBytes = 1 << 20;
 
-// Has the heads brought nearer that are to come, where members have the sizes of those some places before them. A head lies in a page of its own, which no
-// processor fetches by itself.
+// Has the heads brought nearer that are to come, where members have the sizes of those some places
+// before them. A head lies in a page of its own, which no processor fetches by itself.
 class TarHeadsAhead {
  public:
   // Of bytes that lie in memory: the head that is looked at is at bytes[at].
@@ -90,13 +93,16 @@ TarHead::Found ReadTarHead(absl::Span<const uint8_t> bytes, TarHead* head);
 bool IsTarHeader(const uint8_t* block);
 // What the block's own field of a path says, however damaged the rest.
 absl::string_view TarPathField(const uint8_t* block);
-// Whether its type says that it stands in front of a member's header; its own path is of no member then.
+// Whether its type says that it stands in front of a member's header; its own path is of no member
+// then.
 bool IsTarPathHeader(const uint8_t* block);
 
-// The two parts of a member's path, as WebDataset splits it: the key is all up to the first dot of the last component, the extension what is behind
-// it. False where it has none. Both are parts of `path`.
+// The two parts of a member's path, as WebDataset splits it: the key is all up to the first dot of
+// the last component, the extension what is behind it. False where it has none. Both are parts of
+// `path`.
 bool SplitTarPath(absl::string_view path, absl::string_view* key, absl::string_view* extension);
-// Whether the member is one of those that describe the archive, such as `__meta__`, and not a sample.
+// Whether the member is one of those that describe the archive, such as `__meta__`, and not a
+// sample.
 bool IsTarMeta(absl::string_view path);
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// Cuts the samples of a tar file out of bytes that lie in memory: what TarStream finds, without reading them first.
+// Cuts the samples of a tar file out of bytes that lie in memory: what TarStream finds, without
+// reading them first.
 //
 // Threads:  any; no state.
 // Cost:     the head of each member. Data is not looked at.

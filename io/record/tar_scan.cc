@@ -15,7 +15,8 @@ namespace {
 // Between two looks at whether the scan is still wanted.
 constexpr uint64_t kMembersBetweenLooks = 4096;
 
-// Has the kernel map the pages that come, many with one call, as long as most of them have a head. A fault for each 16 of them costs half as much again.
+// Has the kernel map the pages that come, many with one call, as long as most of them have a head.
+// A fault for each 16 of them costs half as much again.
 class PagesAhead {
  public:
   explicit PagesAhead(absl::Span<const uint8_t> bytes) : bytes_(bytes) {}

@@ -1,4 +1,5 @@
-// Finds the samples of a tar file that is sound, out of bytes that lie in memory: what TarStream finds, without copying what it passes over.
+// Finds the samples of a tar file that is sound, out of bytes that lie in memory: what TarStream
+// finds, without copying what it passes over.
 //
 // Threads:  any; no state.
 // Cost:     the head of each member.
@@ -13,9 +14,10 @@
 
 namespace penstock {
 
-// Of all bytes of a file, which may change meanwhile: who can see that they were another file's does not use what was found. Nothing where there is
-// something to be decided (a damaged head, a member that is refused, a cut file, a sample longer than the limit): that is the stream's. Cancelled as
-// ScanProgress says.
+// Of all bytes of a file, which may change meanwhile: who can see that they were another file's
+// does not use what was found. Nothing where there is something to be decided (a damaged head, a
+// member that is refused, a cut file, a sample longer than the limit): that is the stream's.
+// Cancelled as ScanProgress says.
 absl::StatusOr<std::optional<FoundRecords>> ScanSoundTar(absl::Span<const uint8_t> bytes,
                                                          ScanProgress& progress);
 

@@ -113,7 +113,8 @@ bool TarStream::GoOn(RecordChunk* chunk) {
   // Samples may have stood behind it.
   if (is_plain() && at_ + head_.bytes + head_.size > window().plain_end())
     return TakeDamage(chunk, DamageReason::kCutRecord, CutMemberMessage(head_.size));
-  // It is of no sample, but may lie inside of one's bytes, of which there are not more than of any record.
+  // It is of no sample, but may lie inside of one's bytes, of which there are not more than of any
+  // record.
   const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
   if (sample_ && end - sample_->begin > kMaxRecordBytes) EndSample(chunk);
   at_ = end;
@@ -138,7 +139,8 @@ bool TarStream::TakeMember(RecordChunk* chunk, absl::string_view key) {
   bool is_cut = is_plain() && at_ + data_end > window().plain_end();
   const bool is_long = end - begin > kMaxRecordBytes;
   if (!is_cut && !is_long && !lost_ && !(is_plain() && end - begin > kLateRecordBytes)) {
-    // They are handed on out of the window, where no padding need be behind the last of them. The head's own strings may lie there.
+    // They are handed on out of the window, where no padding need be behind the last of them. The
+    // head's own strings may lie there.
     const std::string own_key(sample_ ? absl::string_view() : key);
     if (!Gather(chunk, end - at_)) return false;
     is_cut = AtHand().size() < data_end;

@@ -54,8 +54,8 @@ class TarStream final : public RecordStream {
 
   // The bytes from at_ on, as far as the window has them.
   absl::Span<const uint8_t> AtHand();
-  // Has the window hold `bytes` of them, or all that come before the end. False where it must move, but the chunk has records in it, and where
-  // it cannot.
+  // Has the window hold `bytes` of them, or all that come before the end. False where it must move,
+  // but the chunk has records in it, and where it cannot.
   bool Gather(RecordChunk* chunk, uint64_t bytes);
 
   uint64_t at_ = 0;  // of the head that is looked at next

@@ -1,5 +1,5 @@
-// Lines without their ends, "\n" or "\r\n". A last line needs none, and an end makes no empty line behind it. As in tf.data, a "\r" elsewhere is
-// dropped too.
+// Lines without their ends, "\n" or "\r\n". A last line needs none, and an end makes no empty line
+// behind it. As in tf.data, a "\r" elsewhere is dropped too.
 //
 // Threads:  as RecordFormat: constant, and safe from any thread.
 #pragma once

@@ -59,7 +59,8 @@ void EndAtDamage(RandomAccessFile& file, uint64_t offset, DamageReason reason, c
   chunk->end_of_file = chunk->next_offset >= file.size();
 }
 
-// Whether the data of a record matches its checksum, read in pieces that need no memory to speak of.
+// Whether the data of a record matches its checksum, read in pieces that need no memory to speak
+// of.
 absl::StatusOr<bool> VerifyData(RandomAccessFile& file, uint64_t offset, uint64_t length) {
   std::vector<uint8_t> piece(kChunkBytes);
   uint32_t crc = 0;

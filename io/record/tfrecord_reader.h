@@ -28,9 +28,10 @@ namespace penstock {
 // Fills `chunk` with the records from `offset` on: as many as fit a chunk (one or more), or the
 // late ones up to a limit. Errors are put into the chunk, behind the records that precede them.
 //
-// With OnDamage::kSkipRecord damage is no error: it is listed in the chunk, which ends behind it, and
-// late records are verified too, since a skip is part of the order; such a chunk may have no records
-// and not be the last. Read errors, and a file that shrinks meanwhile, are errors all the same.
+// With OnDamage::kSkipRecord damage is no error: it is listed in the chunk, which ends behind it,
+// and late records are verified too, since a skip is part of the order; such a chunk may have no
+// records and not be the last. Read errors, and a file that shrinks meanwhile, are errors all the
+// same.
 void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, RecordChunk* chunk,
                OnDamage on_damage = OnDamage::kFail);
 

@@ -1,9 +1,9 @@
 // Writes one TFRecord file, in the format that tfrecord_reader.h draws.
 //
 // Threads:  one thread.
-// Owns:     the open file. Until Close() it is called PATH.partial (replaced_file.h), so that no reader takes a
-// half-written file for a whole one;
-//           a writer that is destroyed before removes it. Or a sink, for which the same holds (io/file/byte_sink.h).
+// Owns:     the open file. Until Close() it is called PATH.partial (replaced_file.h), so that no
+//           reader takes a half-written file for a whole one; a writer that is destroyed before
+//           removes it. Or a sink, for which the same holds (io/file/byte_sink.h).
 // Limits:   a record of at most kMaxRecordBytes.
 // Cost:     a copy into a 1 MiB buffer and one checksum a record.
 #pragma once

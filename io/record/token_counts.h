@@ -1,5 +1,6 @@
-// The numbers of tokens of a data file's records, as the stages of a pipeline make documents of them: in memory, and in an index of tokens
-// that is kept beside the record index (io/record/index_store.h), under the name of the data with the hash of its key:
+// The numbers of tokens of a data file's records, as the stages of a pipeline make documents of
+// them: in memory, and in an index of tokens that is kept beside the record index
+// (io/record/index_store.h), under the name of the data with the hash of its key:
 // ".part-7.tokens-0123456789abcdef" and kIndexSuffix. So a data file may have several.
 //
 //   0        8         12       16          24         32       40        44        48          56       64       72
@@ -12,14 +13,16 @@
 //   80 changed ns i64 │ 88 the index's own object u64 │ 96 bytes of the key u64 │ 104 zeros │ 124 CRC of these 124 bytes and the key, u32
 //   128 the key │ zeros up to a multiple of 8 │ a count of `width` (2 or 4) bytes for each record │ CRC of all counts, u32
 //
-// Numbers are little-endian, checksums CRC-32C. A count of all ones is a record that makes no document. The key is a text that holds
-// whatever the counts depend on beside the data; one byte of it that differs is another index.
+// Numbers are little-endian, checksums CRC-32C. A count of all ones is a record that makes no
+// document. The key is a text that holds whatever the counts depend on beside the data; one byte of
+// it that differs is another index.
 //
-// Like a record index it is never believed: it belongs to data of the same size and ends, and of the same version, or to a copy that is not
-// newer than the index's.
+// Like a record index it is never believed: it belongs to data of the same size and ends, and of
+// the same version, or to a copy that is not newer than the index's.
 //
 // Threads:  LookAtTokenCounts() and LoadTokenCounts() from any thread; TokenCounts is constant.
-// Owns:     TokenCounts owns its memory: 2 bytes a record, or 4 where one has 65,535 tokens or more.
+// Owns:     TokenCounts owns its memory: 2 bytes a record, or 4 where one has 65,535 tokens or
+//           more.
 // Limits:   kMaxKeyBytes, kMost.
 // Cost:     looking reads some KiB; loading reads all, once.
 #pragma once
@@ -89,8 +92,8 @@ struct FoundTokenCounts {
   std::string place;
 };
 
-// Whether a sound index of that key lies in a place of the store, by its head alone. NotFound where there is none; DataLoss with the reason
-// for one that cannot be used.
+// Whether a sound index of that key lies in a place of the store, by its head alone. NotFound where
+// there is none; DataLoss with the reason for one that cannot be used.
 absl::StatusOr<FoundTokenCounts> LookAtTokenCounts(RandomAccessFile& data, std::string_view key,
                                                    IndexStore& store);
 // The same, and reads it.

@@ -56,7 +56,8 @@ struct CachedRanges::Shared {
     if (done) done(absl::OkStatus());
   }
 
-  // Memory with the bytes of a job that are on their way to the disk; null: they are not. With the mutex held.
+  // Memory with the bytes of a job that are on their way to the disk; null: they are not. With the
+  // mutex held.
   std::shared_ptr<uint8_t> OnTheWay(const std::string& name, const RangeJob& job) const {
     for (const Write& write : writes) {
       const uint64_t end = write.job.offset + write.job.bytes;
@@ -135,7 +136,8 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
              shared.NextWrite() != shared.writes.end();
     });
     std::deque<RangeJob>& reads = shared.wanted.empty() ? shared.ahead : shared.wanted;
-    // Reads go first, unless somebody waits until the disk has taken what has come for him: reads may never end.
+    // Reads go first, unless somebody waits until the disk has taken what has come for him: reads
+    // may never end.
     auto write = shared.NextAwaited();
     if (write == shared.writes.end() && reads.empty()) {
       write = shared.NextWrite();

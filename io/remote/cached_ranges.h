@@ -6,7 +6,9 @@
 //
 // Threads:  safe from any thread; `done` is called by a thread of its own or of the network's.
 // Owns:     its threads and the cache; the network must outlive it.
-// Limits:   where the system gives no threads, all ranges come by the network; objects with a strong tag or a generation are kept, others are not: only those tell one state from all others.
+// Limits:   where the system gives no threads, all ranges come by the network; objects with a
+//           strong tag or a generation are kept, others are not: only those tell one state from all
+//           others.
 // Cost:     kWritesMax blocks of memory beyond those of the pool.
 #pragma once
 
@@ -20,7 +22,8 @@
 
 namespace penstock {
 
-// What the cache knows an object's state by; "" where it is not told from others for certain, so that nothing is kept.
+// What the cache knows an object's state by; "" where it is not told from others for certain, so
+// that nothing is kept.
 std::string CacheName(const RequestMaker& maker);
 
 class CachedRanges final : public RangeSource {

@@ -1,18 +1,24 @@
-// Bytes of objects on a disk, so that they are fetched once: a sparse file for each state of an object.
+// Bytes of objects on a disk, so that they are fetched once: a sparse file for each state of an
+// object.
 //
-//     0     "PENSTKRC", format 1 (u32), bytes of a page (u32), size of the object (u64), bytes of its name (u32), CRC-32C of all that with the
-//           name (u32); then the name: address, tag and size
-//     H     for each page of the object its CRC-32C (u32, a zero as 1); 0: the page is not here. H: the next multiple of 4096
+//     0     "PENSTKRC", format 1 (u32), bytes of a page (u32), size of the object (u64), bytes of
+//           its name (u32), CRC-32C of all that with the name (u32); then the name: address, tag
+//           and size
+//     H     for each page of the object its CRC-32C (u32, a zero as 1); 0: the page is not here. H:
+//           the next multiple of 4096
 //     D     the object's bytes, with holes. D: likewise
 //
-// A page's bytes are written in front of its sum, and nothing is taken whose sum does not fit. So a process that is killed at any time, a machine
-// that loses its power, a disk that is full and a file that somebody else has changed cost a request and never give a wrong byte.
+// A page's bytes are written in front of its sum, and nothing is taken whose sum does not fit. So a
+// process that is killed at any time, a machine that loses its power, a disk that is full and a
+// file that somebody else has changed cost a request and never give a wrong byte.
 //
-// What is kept stays. Files that nobody has read for an hour make room for others, the one that was used least lately first; where there is none,
-// what comes is not kept: of data larger than the folder a part is there in every pass, which a cache that throws out the oldest would lose
-// each time.
+// What is kept stays. Files that nobody has read for an hour make room for others, the one that was
+// used least lately first; where there is none, what comes is not kept: of data larger than the
+// folder a part is there in every pass, which a cache that throws out the oldest would lose each
+// time.
 //
-// Threads:  safe from any thread, and beside other processes that use the same folder. They wait for the disk.
+// Threads:  safe from any thread, and beside other processes that use the same folder. They wait
+//           for the disk.
 // Owns:     the files in its folder whose names end in ".remote".
 // Limits:   bytes_max of all processes together, but for a sixteenth of it for each of the others.
 // Cost:     a file is opened for each call, and the sum of each page is made.
@@ -37,13 +43,13 @@ class DiskCache {
   // Unix time in seconds.
   using Clock = std::function<int64_t()>;
 
-  // Makes the folder where it is missing; one that is another user's, or that others may write, is refused. `bytes_max`: 0 is half of what the
-  // disk has free.
+  // Makes the folder where it is missing; one that is another user's, or that others may write, is
+  // refused. `bytes_max`: 0 is half of what the disk has free.
   static absl::StatusOr<std::unique_ptr<DiskCache>> Open(const std::string& folder,
                                                          uint64_t bytes_max, Clock clock = {});
 
-  // Whether all of these bytes are there; then they are in `out`. REQUIRES: `offset` is a page's, and they end with one or with the object.
-  // `name`: of the object's state, `size`: its bytes.
+  // Whether all of these bytes are there; then they are in `out`. REQUIRES: `offset` is a page's,
+  // and they end with one or with the object. `name`: of the object's state, `size`: its bytes.
   bool Read(const std::string& name, uint64_t size, uint64_t offset, absl::Span<uint8_t> out);
   // Keeps them, if there is room. REQUIRES: likewise.
   void Write(const std::string& name, uint64_t size, uint64_t offset,

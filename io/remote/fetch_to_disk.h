@@ -1,9 +1,10 @@
 // Fills a cache folder with objects before anybody reads them (disk_cache.h).
 //
-// Threads:  FetchToDisk() waits, and calls `progress` from its own thread. It ends early where the StopFlag of that thread says so; what has come
-//           stays.
+// Threads:  FetchToDisk() waits, and calls `progress` from its own thread. It ends early where the
+//           StopFlag of that thread says so; what has come stays.
 // Limits:   64 blocks of 8 MiB at a time, or as many as fit RemoteOptions::memory_bytes.
-// Cost:     what is in the folder already is read from there, and fetched anew only where it does not hold.
+// Cost:     what is in the folder already is read from there, and fetched anew only where it does
+//           not hold.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct FetchedObject {
 using FetchProgress = absl::FunctionRef<void(uint64_t done, uint64_t fetched, uint64_t total,
                                              const std::string& path)>;
 
-// What `patterns` name, in the byte order of its paths. REQUIRES: a cache_folder in `options`. An error: nothing was fetched.
+// What `patterns` name, in the byte order of its paths. REQUIRES: a cache_folder in `options`. An
+// error: nothing was fetched.
 absl::StatusOr<std::vector<FetchedObject>> FetchToDisk(const std::vector<std::string>& patterns,
                                                        const RemoteOptions& options,
                                                        Environment environment,

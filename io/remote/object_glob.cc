@@ -55,8 +55,8 @@ bool MatchesGlob(const std::string& glob, const std::string& name) {
   const std::vector<std::string> folders = absl::StrSplit(name, '/');
   const auto is_hidden = [&folders](size_t at) { return absl::StartsWith(folders[at], "."); };
   size_t part = 0, at = 0;
-  // The last "**" and what it reaches to. Those before it reach no further than they must: what it cannot go through, a hidden folder, they cannot
-  // either.
+  // The last "**" and what it reaches to. Those before it reach no further than they must: what it
+  // cannot go through, a hidden folder, they cannot either.
   size_t through = std::string::npos, to = 0;
   while (true) {
     if (part == parts.size() && at == folders.size()) return true;

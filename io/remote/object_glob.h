@@ -1,4 +1,5 @@
-// Globs of objects' names, as a shell has them for paths: "*" and "?" stop at "/", "[a-c]" and "{a,b}" choose, and "**" goes through folders.
+// Globs of objects' names, as a shell has them for paths: "*" and "?" stop at "/", "[a-c]" and
+// "{a,b}" choose, and "**" goes through folders.
 //
 // Threads:  any; no state.
 // Limits:   256 choices of braces together.

@@ -1,4 +1,5 @@
-// Indices beside the objects that they are of: "s3://bucket/.part-7.penstock-index". For who asks for it; nothing is uploaded unasked.
+// Indices beside the objects that they are of: "s3://bucket/.part-7.penstock-index". For who asks
+// for it; nothing is uploaded unasked.
 //
 // Threads:  safe from any thread.
 // Cost:     an index is held in memory until it has been sent.

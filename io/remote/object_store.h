@@ -1,5 +1,5 @@
-// What one protocol knows: how an object is asked for, what its head says, and how objects are listed. One file each: http_store.cc,
-// s3_store.cc, gcs_store.cc.
+// What one protocol knows: how an object is asked for, what its head says, and how objects are
+// listed. One file each: http_store.cc, s3_store.cc, gcs_store.cc.
 //
 // Threads:  constant; any.
 #pragma once
@@ -41,7 +41,8 @@ class ObjectStore {
   virtual HttpRequest Head(const RemoteUrl& url, const RemotePlace& place) const = 0;
   virtual absl::StatusOr<ObjectState> Describe(const HttpResponse& response,
                                                const std::string& shown) const = 0;
-  // Objects and folders whose names begin with `prefix`; "/" is the `delimiter`, or "". Unimplemented where the protocol has no lists.
+  // Objects and folders whose names begin with `prefix`; "/" is the `delimiter`, or "".
+  // Unimplemented where the protocol has no lists.
   virtual absl::StatusOr<HttpRequest> ListRequest(const RemoteUrl& bucket,
                                                   const std::string& prefix,
                                                   const std::string& delimiter,

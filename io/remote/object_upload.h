@@ -1,4 +1,5 @@
-// The requests that write an object, and what is answered: in the XML of S3, which Google Cloud Storage takes as well.
+// The requests that write an object, and what is answered: in the XML of S3, which Google Cloud
+// Storage takes as well.
 //
 //     PUT object                             all of it at once
 //     POST object?uploads=                   begins one in parts: its answer names the upload
@@ -28,10 +29,12 @@ HttpRequest AbortParts(HttpRequest object, const std::string& upload);
 
 // What BeginParts() was answered.
 absl::StatusOr<std::string> UploadIn(const std::string& body, const std::string& shown);
-// What EndParts() was answered: with 200, before the server knows how it ends, and then an error all the same. Unavailable: ask again.
+// What EndParts() was answered: with 200, before the server knows how it ends, and then an error
+// all the same. Unavailable: ask again.
 absl::Status EndOfParts(const std::string& body, const std::string& shown);
 
-// The tag that S3 gives to an object of these parts: MD5 of their MD5s. "": of other tags than those.
+// The tag that S3 gives to an object of these parts: MD5 of their MD5s. "": of other tags than
+// those.
 std::string TagOfParts(const std::vector<std::string>& tags);
 
 }  // namespace penstock

@@ -13,7 +13,8 @@
 namespace penstock {
 namespace {
 
-// How often a server is asked again to make one object of the parts where it says that it could not.
+// How often a server is asked again to make one object of the parts where it says that it could
+// not.
 constexpr int kEndTries = 4;
 
 }  // namespace

@@ -4,14 +4,18 @@
 //                                                  │ fails, or Close() is never called
 //                                                  └─► the parts are thrown away
 //
-// Nobody sees an object before Close(), and an object of that name stays as it was until then. What is smaller than a part is one request. Every
-// request is sent again where that may help; the server is told the SHA-256 of each body, so that it takes no other bytes. A process that is killed
-// leaves parts behind that no list of objects has: buckets can be told to throw those away after some days.
+// Nobody sees an object before Close(), and an object of that name stays as it was until then. What
+// is smaller than a part is one request. Every request is sent again where that may help; the
+// server is told the SHA-256 of each body, so that it takes no other bytes. A process that is
+// killed leaves parts behind that no list of objects has: buckets can be told to throw those away
+// after some days.
 //
-// Threads:  Write() and Close() from one thread, which waits where kPartsUnderWay parts are on their way. They end with Cancelled soon where the
-//           StopFlag of the thread that made the writer says so.
+// Threads:  Write() and Close() from one thread, which waits where kPartsUnderWay parts are on
+//           their way. They end with Cancelled soon where the StopFlag of the thread that made the
+//           writer says so.
 // Owns:     kPartsUnderWay threads, once there is a part; `client` must outlive it.
-// Limits:   s3:// and gs://; HTTP has no writing. 10,000 parts: they double behind each 1,000, so that 8 TiB fit.
+// Limits:   s3:// and gs://; HTTP has no writing. 10,000 parts: they double behind each 1,000, so
+//           that 8 TiB fit.
 // Cost:     memory of 3 × kPartsUnderWay parts, and a SHA-256 of all bytes.
 #pragma once
 

@@ -168,7 +168,8 @@ bool RemoteBytes::Cover(uint64_t offset, uint64_t end, bool alone, bool is_wante
       offset = it->second->end();
       continue;
     }
-    // Blocks from a page on, so that they are where they were the last time; but over nothing that is there.
+    // Blocks from a page on, so that they are where they were the last time; but over nothing that
+    // is there.
     const uint64_t next = it == spans_.end() ? size : it->second->offset;
     uint64_t begin = offset;
     uint64_t stop = std::min({offset + kAloneBytes, end, next});

@@ -1,7 +1,10 @@
-// The bytes of one object in one state: which of them are near, which are coming, and what is asked for ahead of who reads.
+// The bytes of one object in one state: which of them are near, which are coming, and what is asked
+// for ahead of who reads.
 //
-// Who reads from front to back gets blocks of up to 8 MiB, aligned in the object (the first 256 KiB alone, so that there is something to
-// begin with, and of the first 8 MiB what has come before all of them have), and ever more of them ahead, as long as there is memory. Who wants single records gets these, to the page.
+// Who reads from front to back gets blocks of up to 8 MiB, aligned in the object (the first 256 KiB
+// alone, so that there is something to begin with, and of the first 8 MiB what has come before all
+// of them have), and ever more of them ahead, as long as there is memory. Who wants single records
+// gets these, to the page.
 //
 // Threads:  safe from any thread. Owned by a shared_ptr: what is coming keeps it.
 // Owns:     its spans; the pool and the source of ranges must outlive it.
@@ -37,11 +40,13 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   bool Has(uint64_t offset, uint64_t bytes) const;
   // All of `out`, or the end of the object; absent where some are not near.
   std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out);
-  // Asks for bytes; `done` is told when Read() has an answer, and they stay until they have been read, or given up. `alone`: nobody reads on
-  // behind them. Returns the number of what was asked for. `asker`: for GiveUpAll(); null: nobody.
+  // Asks for bytes; `done` is told when Read() has an answer, and they stay until they have been
+  // read, or given up. `alone`: nobody reads on behind them. Returns the number of what was asked
+  // for. `asker`: for GiveUpAll(); null: nobody.
   uint64_t Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters, Done done,
                 const void* asker = nullptr);
-  // Who asked reads them no more: they may go, once they have come. Nothing where they have been read.
+  // Who asked reads them no more: they may go, once they have come. Nothing where they have been
+  // read.
   void GiveUp(uint64_t demand);
   // All that the asker has asked for.
   void GiveUpAll(const void* asker);
@@ -65,7 +70,8 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   // All of these with the pool's mutex held.
   Spans::iterator First(uint64_t offset) const;
   uint64_t Clipped(uint64_t offset, uint64_t bytes) const;
-  // Has what is not there of [offset, end) fetched, in blocks; adds the jobs. False where there was no memory.
+  // Has what is not there of [offset, end) fetched, in blocks; adds the jobs. False where there was
+  // no memory.
   bool Cover(uint64_t offset, uint64_t end, bool alone, bool is_wanted,
              std::vector<RangeJob>* jobs);
   void GoAhead(uint64_t offset, std::vector<RangeJob>* jobs);

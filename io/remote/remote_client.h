@@ -27,10 +27,12 @@ class RemoteClient {
       : places_(std::move(options), std::move(environment)) {}
 
   absl::StatusOr<ObjectState> Describe(const RemoteUrl& url);
-  // What a glob stands for, in no order; nothing where nothing matches. A key that is written as the glob stands for itself.
+  // What a glob stands for, in no order; nothing where nothing matches. A key that is written as
+  // the glob stands for itself.
   absl::StatusOr<std::vector<FoundObject>> List(const RemoteUrl& glob);
   absl::StatusOr<std::shared_ptr<RequestMaker>> MakerOf(const RemoteUrl& url, ObjectState state);
-  // Sends what `make` makes of the request for an object, until it is done or final. It may be sent more than once.
+  // Sends what `make` makes of the request for an object, until it is done or final. It may be sent
+  // more than once.
   absl::StatusOr<HttpResponse> Send(const RemoteUrl& url,
                                     absl::FunctionRef<HttpRequest(HttpRequest object)> make);
 

@@ -106,7 +106,8 @@ std::optional<absl::StatusOr<size_t>> RemoteFile::ReadFetched(uint64_t offset,
 
 void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived) {
   const auto ending = std::make_shared<Ending>();
-  // What was asked for goes on; nobody waits for it any more. Who is being stopped cancels before this returns.
+  // What was asked for goes on; nobody waits for it any more. Who is being stopped cancels before
+  // this returns.
   arrived.OnCancel([ending] { ending->Cancel(); });
   if (!ending->Take(std::move(arrived))) return;
   std::shared_ptr<Waiting> waiting;

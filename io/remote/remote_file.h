@@ -1,6 +1,7 @@
 // An object as a file.
 //
-// Threads:  safe from any thread. ReadAt() waits for the network where bytes are not near: who must not wait asks HasFetched() first.
+// Threads:  safe from any thread. ReadAt() waits for the network where bytes are not near: who must
+//           not wait asks HasFetched() first.
 // Owns:     a share of the object's bytes.
 #pragma once
 

@@ -1,15 +1,19 @@
-// The files of this machine and those at addresses, as one: an address stands wherever a path or a glob does.
+// The files of this machine and those at addresses, as one: an address stands wherever a path or a
+// glob does.
 //
 //     "/data/a.tfrecord"     the local files it was given
 //     "s3://bucket/a/*.gz"   listed, opened and read over the network
 //
-// An object that was listed is opened without asking again: its size and tag came with the list, and every range says which tag it must have.
+// An object that was listed is opened without asking again: its size and tag came with the list,
+// and every range says which tag it must have.
 //
 // Threads:  safe from any thread. List() and Open() wait for the network.
-// Owns:     the pool, the fetcher, and what is known of objects; files keep their objects' bytes, and must be gone before this is.
-// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again. That there is no index of an object is remembered for
-//           kAbsentNs at most, and until the object is listed again. kCountedMax names of pipelines are counted apart, the
-//           others together.
+// Owns:     the pool, the fetcher, and what is known of objects; files keep their objects' bytes,
+//           and must be gone before this is.
+// Limits:   kKnownMax objects are remembered; who asks for another one asks the server again. That
+//           there is no index of an object is remembered for kAbsentNs at most, and until the
+//           object is listed again. kCountedMax names of pipelines are counted apart, the others
+//           together.
 #pragma once
 
 #include <map>

@@ -1,4 +1,5 @@
-// What a daemon, or the command, is told of addresses: which may be named, where they lead, and whose credentials are used.
+// What a daemon, or the command, is told of addresses: which may be named, where they lead, and
+// whose credentials are used.
 //
 // Threads:  values; any.
 #pragma once
@@ -14,8 +15,9 @@ namespace penstock {
 // For addresses that begin with `prefix`; the longest that fits counts.
 struct RemotePrefix {
   std::string prefix;  // "s3://", "s3://bucket/train/", "https://data.example/"
-  std::string
-      endpoint;  // "http://127.0.0.1:9000": a server in the place of the provider's, asked by path; "": the provider's
+  // "http://127.0.0.1:9000": a server in the place of the provider's, asked by path; "": the
+  // provider's
+  std::string endpoint;
   std::string region;  // "": the environment's where credentials are ambient, else us-east-1
 
   // One of these; none: anonymous.

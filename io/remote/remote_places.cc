@@ -24,7 +24,8 @@ bool Fits(const std::string& text, const std::string& prefix) {
          text[prefix.size()] == '/';
 }
 
-// Whether a server that resolves "." and ".." would look elsewhere than the address says, also where they are encoded.
+// Whether a server that resolves "." and ".." would look elsewhere than the address says, also
+// where they are encoded.
 bool HasDots(const std::string& text) {
   const std::string decoded = DecodeUri(text, /*plus_is_space=*/false);
   const std::vector<absl::string_view> parts = absl::StrSplit(decoded, absl::ByAnyChar("/\\"));

@@ -1,4 +1,5 @@
-// Where an address leads and who asks there: the server, its region, and the credentials, by the longest prefix of the options.
+// Where an address leads and who asks there: the server, its region, and the credentials, by the
+// longest prefix of the options.
 //
 // Threads:  safe from any thread.
 // Owns:     the keepers of credentials, one for each prefix and protocol.

@@ -1,8 +1,10 @@
 // Addresses as specs name them.
 //
-//     s3://bucket/key         the key as it is called, nothing encoded: "s3://b/a b?.tfrecord" is the object "a b?.tfrecord"
+//     s3://bucket/key         the key as it is called, nothing encoded: "s3://b/a b?.tfrecord" is
+//                             the object "a b?.tfrecord"
 //     gs://bucket/object      likewise
-//     https://host/path       as in a browser, encoded where it must be; no user, query or fragment, which hold secrets or are never sent
+//     https://host/path       as in a browser, encoded where it must be; no user, query or
+//                             fragment, which hold secrets or are never sent
 //
 // Threads:  values; any.
 // Limits:   keys of 1,024 bytes, addresses of 4,096.

@@ -1,13 +1,16 @@
 // The memory of all bytes that are near: spans of objects, which come, are read, and go again.
 //
 //     Span        consecutive bytes of one object: coming, here, or failed
-//     SpanPool    what all of them together may take, and which go first: those that were read to their end, then those that were
-//                 looked at least lately. One that somebody has asked for stays until it has been read.
+//     SpanPool    what all of them together may take, and which go first: those that were read to
+//                 their end, then those that were looked at least lately. One that somebody has
+//                 asked for stays until it has been read.
 //
-// Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied without it.
-// Owns:     the memory. Up to 16 whole blocks are kept besides and used again, so that their pages are.
-// Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that nobody waits for memory that only he would
-//           give back.
+// Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied
+//           without it.
+// Owns:     the memory. Up to 16 whole blocks are kept besides and used again, so that their pages
+//           are.
+// Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that
+//           nobody waits for memory that only he would give back.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +66,8 @@ class SpanPool {
 
   // All with the mutex held.
 
-  // Memory for a span, taken from others where it must be. Null where it is not `wanted` and there is none.
+  // Memory for a span, taken from others where it must be. Null where it is not `wanted` and there
+  // is none.
   std::shared_ptr<uint8_t> Take(uint64_t bytes, bool is_wanted);
   // It is here, and may go.
   void Add(Span* span);

@@ -1,12 +1,15 @@
-// Decodes BMP images to interleaved samples of 8 bits, with the verdict and the pixels of TensorFlow's decode_bmp.
+// Decodes BMP images to interleaved samples of 8 bits, with the verdict and the pixels of
+// TensorFlow's decode_bmp.
 //
-// Like that it reads little of the header: where the pixels begin, the sides, and the bits of a pixel, of which whole bytes count. A
-// pixel of one byte is a grey value, whatever palette there is; the compression field is not looked at. A negative height says that
-// the first row is the upper one.
+// Like that it reads little of the header: where the pixels begin, the sides, and the bits of a
+// pixel, of which whole bytes count. A pixel of one byte is a grey value, whatever palette there
+// is; the compression field is not looked at. A negative height says that the first row is the
+// upper one.
 //
 // Threads:  one decoder, one thread.
 // Owns:     nothing; the file must stay until Decode().
-// Limits:   the file is exactly as long as its header says, so that an image is at most four times its file.
+// Limits:   the file is exactly as long as its header says, so that an image is at most four times
+//           its file.
 // Cost:     one pass.
 #pragma once
 

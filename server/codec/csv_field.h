@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// Takes the field that begins at `*at`, which goes to the delimiter behind it, or to the record's end. DataLoss for quotation marks where
-// none may be.
+// Takes the field that begins at `*at`, which goes to the delimiter behind it, or to the record's
+// end. DataLoss for quotation marks where none may be.
 absl::Status TakeCsvField(absl::string_view record, char delim, bool uses_quotes, size_t* at,
                           absl::string_view* text, Arena& arena);
 

@@ -1,13 +1,13 @@
-// Reads features out of serialized tf.train.Example messages, without the protobuf library and, where
-// their length is fixed, without a copy, with the verdict of that library on every input.
+// Reads features out of serialized tf.train.Example messages, without the protobuf library and,
+// where their length is fixed, without a copy, with the verdict of that library on every input.
 //
-// Threads:  Parse() is safe from any thread; records of a form seen before are read by its skeleton, others of known keys by their
-//           outline.
+// Threads:  Parse() is safe from any thread; records of a form seen before are read by its
+//           skeleton, others of known keys by their outline.
 // Owns:     the list of features; what Parse() finds of byte lists points into the caller's record.
 // Limits:   a record below 2 GiB; unknown groups nest to protobuf's depth of 100 messages.
 // Cost:     a few nanoseconds a feature when the record holds them in the order of the list;
-// nothing is allocated unless
-//           the record is refused. Strings of any number are walked twice, to be counted first.
+//           nothing is allocated unless the record is refused. Strings of any number are walked
+//           twice, to be counted first.
 //
 // The wire schema is that of TensorFlow's example.proto and feature.proto:
 //
@@ -56,7 +56,8 @@ struct ExampleFeature {
   bool gathered = false;
 };
 
-// Calls the record behind the next few nearer: what was fetched for a whole strip may have left the first cache.
+// Calls the record behind the next few nearer: what was fetched for a whole strip may have left the
+// first cache.
 void FetchAhead(const Column& records, int row, int rows);
 
 class ExampleParser {
@@ -75,9 +76,9 @@ class ExampleParser {
   absl::Status Parse(const uint8_t* data, size_t size, ExampleValue* values, void* const* numbers,
                      Arena* arena = nullptr) const;
 
-  // Parses rows `first` to `rows` - 1 of a column of records as far as each has a form that was met before, with all features in it.
-  // places[i] is where feature i goes. Returns the first row that it leaves to Parse(), which may have been written to. REQUIRES: no
-  // feature is gathered.
+  // Parses rows `first` to `rows` - 1 of a column of records as far as each has a form that was met
+  // before, with all features in it. places[i] is where feature i goes. Returns the first row that
+  // it leaves to Parse(), which may have been written to. REQUIRES: no feature is gathered.
   int ParseKnown(const Column& records, int first, int rows, const ExampleRows* places) const;
 
  private:
@@ -93,8 +94,8 @@ class ExampleParser {
     uint64_t start_mask = 0;  // 0: never matches
   };
 
-  // Forms that are remembered, one for each remainder of the size; and forms that are made at most: data of endless variety is not
-  // worth the making.
+  // Forms that are remembered, one for each remainder of the size; and forms that are made at most:
+  // data of endless variety is not worth the making.
   static constexpr size_t kForms = 64;
   static constexpr size_t kMaxMade = 256;
   // And outlines: keys that come and go are soon all in one.
@@ -110,7 +111,8 @@ class ExampleParser {
   std::vector<Wanted> wanted_;
   std::vector<int> by_key_;  // positions in wanted_, sorted by (size of the key, key)
 
-  // A cache, which changes no result. What was once made stays until the end, since another thread may be looking at it.
+  // A cache, which changes no result. What was once made stays until the end, since another thread
+  // may be looking at it.
   mutable std::array<std::atomic<const ExampleSkeleton*>, kForms> forms_{};  // SYNC example-form
   mutable std::atomic<const ExampleOutline*> outline_{nullptr};              // SYNC example-outline
   mutable std::mutex made_mutex_;

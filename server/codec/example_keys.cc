@@ -16,7 +16,8 @@ using example_wire::kFeaturesDepth;
 constexpr int kShownKeys = 12;
 constexpr size_t kShownKeyBytes = 64;
 
-// Calls visit(begin, end) for each field `tag` of a message, until that is false. Null when it was, or what is malformed ended it.
+// Calls visit(begin, end) for each field `tag` of a message, until that is false. Null when it was,
+// or what is malformed ended it.
 template <typename Visit>
 const uint8_t* ForEachField(const uint8_t* p, const uint8_t* end, uint32_t tag, int depth,
                             Visit visit) {

@@ -10,8 +10,9 @@
 
 namespace penstock {
 
-// The keys of a serialized Example in their sequence, quoted and with commas between: "id", "image/encoded". Of more than twelve the first
-// ones and how many more there are; "no features" of a message without any. What is malformed ends the list.
+// The keys of a serialized Example in their sequence, quoted and with commas between: "id",
+// "image/encoded". Of more than twelve the first ones and how many more there are; "no features" of
+// a message without any. What is malformed ends the list.
 std::string ListExampleKeys(const uint8_t* data, size_t size);
 
 }  // namespace penstock

@@ -26,7 +26,8 @@ uint64_t LoadWord(const uint8_t* p, const uint8_t* end) {
   return word;
 }
 
-// The content of a length-delimited field that ends at `end`, whose size is at `p`; null for any other.
+// The content of a length-delimited field that ends at `end`, whose size is at `p`; null for any
+// other.
 const uint8_t* EnterWhole(const uint8_t* p, const uint8_t* end) {
   if (end - p > 0 && *p < 0x80) return p + 1 + *p == end ? p + 1 : nullptr;
   size_t size;

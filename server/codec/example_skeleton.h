@@ -1,16 +1,19 @@
-// The form of one serialized tf.train.Example: every byte that is not a value. Records of one writer have few forms, often one for
-// each size, and a record of a known form need not be parsed: its values lie where the others' did.
+// The form of one serialized tf.train.Example: every byte that is not a value. Records of one
+// writer have few forms, often one for each size, and a record of a known form need not be parsed:
+// its values lie where the others' did.
 //
 //   0a e3 01 0a cb 01 0a 01 'd' 12 c5 01 0a c2 01 0a bf 01 [ 194 bytes ] 0a 0e 0a 01 's' 12 09 1a 07 0a 05 [ varint of 5 bytes ]
 //   └───────────── compared ─────────────────────────────┘              └───────── compared ────────────┘  its top bits too
 //
-// Only messages in the form that ordinary writers choose have a skeleton: each field once, key before value, lists packed in one
-// run, nothing unknown, no key twice. All others are the parser's business.
+// Only messages in the form that ordinary writers choose have a skeleton: each field once, key
+// before value, lists packed in one run, nothing unknown, no key twice. All others are the parser's
+// business.
 //
 // Threads:  constant after construction.
 // Owns:     its tables; values point into the caller's record.
 // Limits:   records of 16 to kMaxBytes bytes, kMaxVarints integers.
-// Cost:     Match: a few instructions for eight compared bytes. Extract: some twenty for each integer. Neither branches on data.
+// Cost:     Match: a few instructions for eight compared bytes. Extract: some twenty for each
+//           integer. Neither branches on data.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +29,8 @@
 
 namespace penstock {
 
-// Where a feature of many records goes: row r's value at `data` + r * row_bytes or, of a byte list, as a view in `views`[r].
+// Where a feature of many records goes: row r's value at `data` + r * row_bytes or, of a byte list,
+// as a view in `views`[r].
 struct ExampleRows {
   static constexpr size_t kAnySize = static_cast<size_t>(-1);
 
@@ -41,7 +45,8 @@ class ExampleSkeleton {
   static constexpr size_t kMaxBytes = 16 << 10;
   static constexpr size_t kMaxVarints = 64;
 
-  // Where a key stands in the list of wanted features (-1: nobody asked for it), and what is wanted of it.
+  // Where a key stands in the list of wanted features (-1: nobody asked for it), and what is wanted
+  // of it.
   struct Wish {
     int position = -1;
     DType kind = DType::kInvalid;
@@ -65,9 +70,11 @@ class ExampleSkeleton {
     return difference == 0;
   }
 
-  // Fills in the wanted features that are there, as ExampleParser::Parse does. REQUIRES: Match(data).
+  // Fills in the wanted features that are there, as ExampleParser::Parse does. REQUIRES:
+  // Match(data).
   void Extract(const uint8_t* data, ExampleValue* values, void* const* numbers) const;
-  // The same to row `row` of each feature's place; false if a byte list is not as long as it should be, and then some may be written.
+  // The same to row `row` of each feature's place; false if a byte list is not as long as it should
+  // be, and then some may be written.
   bool ExtractRow(const uint8_t* data, size_t row, const ExampleRows* places) const;
 
  private:

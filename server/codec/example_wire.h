@@ -1,5 +1,5 @@
-// The parts of protobuf's wire format that tf.train.Example and tf.train.SequenceExample have in common: one Feature, and one entry of a
-// map of them, of any form that protobuf takes.
+// The parts of protobuf's wire format that tf.train.Example and tf.train.SequenceExample have in
+// common: one Feature, and one entry of a map of them, of any form that protobuf takes.
 //
 // Threads:  any; no state.
 // Owns:     nothing.
@@ -86,7 +86,8 @@ struct Sink {
 // Parses a Feature, or one more part of it, into the sink; the position behind it.
 const uint8_t* ParseFeature(const uint8_t* p, const uint8_t* end, Sink& sink);
 
-// Walks a map entry of any form whose value is a Feature. The key is the last one. Every value goes into the sink.
+// Walks a map entry of any form whose value is a Feature. The key is the last one. Every value goes
+// into the sink.
 const uint8_t* WalkEntry(const uint8_t* p, const uint8_t* end, Sink& sink, std::string_view* key);
 
 // "bytes", "float" or "int64".

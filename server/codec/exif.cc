@@ -72,8 +72,8 @@ int JpegOrientation(const uint8_t* data, size_t size) {
 
 void TurnUpright(int orientation, const uint8_t* in, int height, int width, int channels,
                  uint8_t* out) {
-  // Where row 0 and column 0 of the file are on the upright image: 2 top right, 3 bottom right, 4 bottom left, 5 left top, 6 right
-  // top, 7 right bottom, 8 left bottom.
+  // Where row 0 and column 0 of the file are on the upright image: 2 top right, 3 bottom right, 4
+  // bottom left, 5 left top, 6 right top, 7 right bottom, 8 left bottom.
   const bool swapped = OrientationSwapsSides(orientation);
   const int out_height = swapped ? width : height;
   const int out_width = swapped ? height : width;

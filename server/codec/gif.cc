@@ -46,8 +46,9 @@ absl::StatusOr<GifFile> Open(Source* source) {
   return gif;
 }
 
-// Goes on to the next frame, whose header is read then; false when there is none that is whole up to there. `transparent` is the index of the
-// color that leaves pixels as they are, or NO_TRANSPARENT_COLOR.
+// Goes on to the next frame, whose header is read then; false when there is none that is whole up
+// to there. `transparent` is the index of the color that leaves pixels as they are, or
+// NO_TRANSPARENT_COLOR.
 bool GoToFrame(GifFileType* gif, int* transparent) {
   *transparent = NO_TRANSPARENT_COLOR;
   bool is_controlled = false;
@@ -146,7 +147,8 @@ absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
     shape_.height = std::max<int64_t>(shape_.height, place.Height);
     shape_.width = std::max<int64_t>(shape_.width, place.Width);
     const int64_t wanted = options.first_frame_only ? 1 : shape_.frames;
-    // Sides are below 2^16 and frames below 2^28, as each takes ten bytes of a record: this cannot wrap.
+    // Sides are below 2^16 and frames below 2^28, as each takes ten bytes of a record: this cannot
+    // wrap.
     if (wanted * shape_.height * shape_.width > kGifPixelsMax) {
       return absl::DataLossError(absl::StrCat("GIF image is too large: ", wanted, " frames of ",
                                               shape_.width, " x ", shape_.height, " > ",

@@ -16,8 +16,8 @@ inline constexpr size_t kInflatedBytesMax = size_t{1} << 28;
 
 enum class Wrapping : uint8_t { kGzip, kZlib };
 
-// What all members of the string hold, one after another. DataLoss for what is malformed, cut, or of another checksum;
-// ResourceExhausted beyond the limit.
+// What all members of the string hold, one after another. DataLoss for what is malformed, cut, or
+// of another checksum; ResourceExhausted beyond the limit.
 absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping wrapping);
 
 }  // namespace penstock

@@ -208,8 +208,9 @@ struct JpegDecoder::State {
     return true;
   }
 
-  // Whether libjpeg's partial decoding gives the pixels of the whole, and its verdict on all in front of the part's end: for a file that is
-  // not cut. Where a progressive one lacks scans, libjpeg smooths over blocks, and does so otherwise at the part's edges.
+  // Whether libjpeg's partial decoding gives the pixels of the whole, and its verdict on all in
+  // front of the part's end: for a file that is not cut. Where a progressive one lacks scans,
+  // libjpeg smooths over blocks, and does so otherwise at the part's edges.
   bool CanDecodePart() const {
     if (has_inks() || info.scale_denom != 1 || orientation != 1 || info.progressive_mode)
       return false;
@@ -225,7 +226,8 @@ struct JpegDecoder::State {
   bool RunDecodeWindow(const JpegWindow& window, uint8_t* pixels) {
     if (setjmp(escape) != 0) return false;
     if (!jpeg_start_decompress(&info)) return Cut();
-    // Smooth chroma looks at neighbours: beside the window one more block stands on each side, of which nothing is kept.
+    // Smooth chroma looks at neighbours: beside the window one more block stands on each side, of
+    // which nothing is kept.
     const int block = info.max_h_samp_factor * DCTSIZE;
     const int first = window.left < block ? 0 : window.left - block;
     const int last = shape.width - window.left - window.width < block
@@ -247,8 +249,9 @@ struct JpegDecoder::State {
     return true;
   }
 
-  // libjpeg-turbo writes rows that begin at a multiple of its vectors past the caches. They are read soon: 15 % of the whole
-  // work of decode and resize are lost by that. Such rows take a way round through one that does not begin so.
+  // libjpeg-turbo writes rows that begin at a multiple of its vectors past the caches. They are
+  // read soon: 15 % of the whole work of decode and resize are lost by that. Such rows take a way
+  // round through one that does not begin so.
   static bool IsAligned(const uint8_t* row) {
     return reinterpret_cast<uintptr_t>(row) % kVectorBytes == 0;
   }

@@ -4,11 +4,11 @@
 // Threads:  one thread at a time.
 // Owns:     libjpeg's state, which may be used for one image after another; never the data.
 // Limits:   kJpegSideMax pixels a side, kJpegPixelsMax in all (before scaling), checked before
-// anything of the image's size
-//           is allocated; kJpegScansMax scans; 8 bits a sample.
+//           anything of the image's size is allocated; kJpegScansMax scans; 8 bits a sample.
 // Cost:     libjpeg's own; making a decoder is below a microsecond.
 //
-// EXIF orientation is ignored unless it is asked for. CMYK and YCCK become RGB by ink times black over 255, in integers.
+// EXIF orientation is ignored unless it is asked for. CMYK and YCCK become RGB by ink times black
+// over 255, in integers.
 //
 // Errors are DataLoss: data that ends before its end marker ("JPEG data is cut: ..."), that is no
 // JPEG, or that libjpeg cannot go on decoding. Damage inside an entropy-coded segment behind which
@@ -34,7 +34,8 @@ struct JpegOptions {
   int ratio = 1;                // 1, 2, 4 or 8: each side is divided by it, rounded up
   bool fancy_upscaling = true;  // smooth instead of repeated chroma
   bool accurate_dct = false;    // the accurate integer DCT instead of the fast one
-  // Data that ends too early is no error once the header is there: what is missing is as libjpeg leaves it, grey or of the scans before.
+  // Data that ends too early is no error once the header is there: what is missing is as libjpeg
+  // leaves it, grey or of the scans before.
   bool recover_truncated = false;
   bool upright = false;  // turned as the file's EXIF data tells
 };
@@ -70,17 +71,19 @@ class JpegDecoder {
   // since.
   absl::Status Decode(uint8_t* pixels);
 
-  // Writes a part of that image, its rows one behind another: the pixels of Decode(). Transformed is only what the window and its
-  // surroundings of a block need, and what lies below it is not looked at, so that damage there is not met. Of an image without an end
-  // marker, of inks, or with a ratio, the whole is decoded. REQUIRES: as Decode(); the window lies inside of the image.
+  // Writes a part of that image, its rows one behind another: the pixels of Decode(). Transformed
+  // is only what the window and its surroundings of a block need, and what lies below it is not
+  // looked at, so that damage there is not met. Of an image without an end marker, of inks, or with
+  // a ratio, the whole is decoded. REQUIRES: as Decode(); the window lies inside of the image.
   absl::Status DecodeWindow(const JpegWindow& window, uint8_t* pixels);
 
-  // Whether the image may be had a few rows at a time, by ReadRows() in the place of Decode(). Not so of inks, and of what is turned upright. REQUIRES: as
-  // Decode().
+  // Whether the image may be had a few rows at a time, by ReadRows() in the place of Decode(). Not
+  // so of inks, and of what is turned upright. REQUIRES: as Decode().
   bool has_rows() const;
 
-  // Writes the next `count` rows of that image, at first those at its top: the bytes of Decode(). The last ones come with its verdict on what is behind
-  // them. On failure the pixels are undefined, and there are no more. REQUIRES: has_rows(); so many are left.
+  // Writes the next `count` rows of that image, at first those at its top: the bytes of Decode().
+  // The last ones come with its verdict on what is behind them. On failure the pixels are
+  // undefined, and there are no more. REQUIRES: has_rows(); so many are left.
   absl::Status ReadRows(int count, uint8_t* pixels);
 
  private:

@@ -32,7 +32,8 @@ class JsonDecoder::Walk {
         scratch_(scratch),
         tokens_(scratch.tokens) {}
 
-  // Checks the whole document, and then decodes it. The keys of a document that is an object are looked up on the way.
+  // Checks the whole document, and then decodes it. The keys of a document that is an object are
+  // looked up on the way.
   absl::Status Run() {
     JsonFault fault;
     const Node& root = paths_.node(0);
@@ -268,7 +269,8 @@ class JsonDecoder::Walk {
     return absl::StrCat("expected ", DTypeName(fields_[field].type.dtype));
   }
 
-  // The value is an object, a list, or neither, and some field expects something else: the first of them is told.
+  // The value is an object, a list, or neither, and some field expects something else: the first of
+  // them is told.
   bool WrongKind(int index, size_t token) {
     const char first = tokens_.kind(token);
     const char found = first == '{' || first == '[' ? first : '\0';

@@ -1,13 +1,15 @@
 // Decodes the declared fields of one JSON document after another.
 //
-// What counts is what Python's json.loads would hold: of a key that an object has twice the last, with all that is below it. The whole
-// document is checked (base/json_text.h); only declared values are decoded. Values may stand in any order.
+// What counts is what Python's json.loads would hold: of a key that an object has twice the last,
+// with all that is below it. The whole document is checked (base/json_text.h); only declared values
+// are decoded. Values may stand in any order.
 //
 // Threads:  Decode() is safe from any thread, each with a JsonScratch of its own.
 // Owns:     the fields; rows lie in the caller's memory, in the arena, or in the document itself.
 // Limits:   those of JsonTokens and JsonField.
-// Cost:     finding and checking the tokens (base/json_text.h), a comparison for each key of an object that holds declared values, and the
-//           values. Strings without escapes are not copied.
+// Cost:     finding and checking the tokens (base/json_text.h), a comparison for each key of an
+//           object that holds declared values, and the values. Strings without escapes are not
+//           copied.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +48,8 @@ class JsonDecoder {
 
   const std::vector<JsonField>& fields() const { return fields_; }
 
-  // A document, behind which Arena::kPadding bytes may be read. DataLoss says what is wrong: `feature "id" (user.id): expected int64, found
-  // the string "7" (byte 21 of the document)`.
+  // A document, behind which Arena::kPadding bytes may be read. DataLoss says what is wrong:
+  // `feature "id" (user.id): expected int64, found the string "7" (byte 21 of the document)`.
   absl::Status Decode(absl::string_view document, absl::Span<const Target> targets, Arena& arena,
                       JsonScratch& scratch) const;
 

@@ -14,7 +14,8 @@
 namespace penstock {
 namespace {
 
-// TensorFlow's messages, as server/codec/example.h shows them. Names matter: they are those of the JSON.
+// TensorFlow's messages, as server/codec/example.h shows them. Names matter: they are those of the
+// JSON.
 constexpr char kMessages[] = R"(
 name: "example.proto" package: "penstock_json" syntax: "proto3"
 message_type { name: "BytesList"
@@ -37,7 +38,8 @@ message_type { name: "Example"
 )";
 
 // Never destroyed: other threads may still be at work when the process ends.
-// An Example has seven. The library counts messages only, and takes 300 bytes for each list that is open.
+// An Example has seven. The library counts messages only, and takes 300 bytes for each list that is
+// open.
 constexpr size_t kDepthMax = 100;
 
 google::protobuf::util::TypeResolver& Resolver() {
@@ -87,7 +89,8 @@ absl::StatusOr<std::string> SerializeJsonExample(std::string_view json) {
   const auto status = google::protobuf::util::JsonToBinaryString(
       &Resolver(), "penstock/penstock_json.Example",
       google::protobuf::StringPiece(json.data(), json.size()), &example);
-  // The library leaves it out, so that all behind it would move; that of later TensorFlows puts a 0 there.
+  // The library leaves it out, so that all behind it would move; that of later TensorFlows puts a 0
+  // there.
   if (status.ok() && brackets.null_in_list)
     return absl::DataLossError("not a tf.train.Example in JSON: a list has a null in it");
   if (status.ok()) return example;

@@ -1,4 +1,5 @@
-// A tf.train.Example written as JSON, in protobuf's mapping: {"features": {"feature": {"id": {"int64List": {"value": ["7"]}}}}}.
+// A tf.train.Example written as JSON, in protobuf's mapping: {"features": {"feature": {"id":
+// {"int64List": {"value": ["7"]}}}}}.
 //
 // Threads:  safe from any thread.
 // Owns:     nothing.
@@ -13,7 +14,8 @@
 
 namespace penstock {
 
-// The serialized Example. DataLoss when the text is no JSON, or not that of an Example, or a list has a null in it.
+// The serialized Example. DataLoss when the text is no JSON, or not that of an Example, or a list
+// has a null in it.
 absl::StatusOr<std::string> SerializeJsonExample(std::string_view json);
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// The features that a decode_json wants: where their values stand in a document, and what they become.
+// The features that a decode_json wants: where their values stand in a document, and what they
+// become.
 //
 // Threads:  one thread, while a plan is made; then constant.
 // Limits:   those of server/codec/feature_limits.h; kListAxesMax axes of any size.
@@ -33,7 +34,8 @@ struct JsonField {
   size_t list_axes = 0;         // of any size
   size_t row_values = 1;        // of the known sizes
 
-  // One for all, or one for each of row_values: bytes of numbers, or strings. Both empty: there is none.
+  // One for all, or one for each of row_values: bytes of numbers, or strings. Both empty: there is
+  // none.
   std::vector<uint8_t> default_numbers;
   std::vector<std::string> default_strings;
   bool allow_missing = false;
@@ -48,7 +50,8 @@ struct JsonField {
   bool is_dense() const { return list_axes == 0 && type.dtype != DType::kString; }
 };
 
-// `batched`: whether elements are in batches already, so that lists become ragged. InvalidArgument names the feature.
+// `batched`: whether elements are in batches already, so that lists become ragged. InvalidArgument
+// names the feature.
 absl::StatusOr<std::vector<JsonField>> PlanJsonFields(
     const google::protobuf::RepeatedPtrField<v1::JsonFeature>& features, bool batched);
 

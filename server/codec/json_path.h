@@ -1,7 +1,7 @@
 // Where a value stands in a JSON document: "user.name", "messages[].content", "scores[2]".
 //
-// Keys are joined by dots. "[]" stands for each value of a list, "[N]" for the one at place N. The empty path is the document itself. A
-// backslash makes the next character part of a key.
+// Keys are joined by dots. "[]" stands for each value of a list, "[N]" for the one at place N. The
+// empty path is the document itself. A backslash makes the next character part of a key.
 //
 // Threads:  any; no state.
 // Limits:   kStepsMax steps; places below 2^31.

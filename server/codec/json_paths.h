@@ -37,7 +37,8 @@ class JsonPaths {
   const Node& node(int index) const { return nodes_[index]; }
   size_t size() const { return nodes_.size(); }
 
-  // The node of an object's key; -1: nobody wants it. `guess`: a place in node.keys, where it is looked for first; then the one behind it.
+  // The node of an object's key; -1: nobody wants it. `guess`: a place in node.keys, where it is
+  // looked for first; then the one behind it.
   int FindKey(const Node& node, absl::string_view key, size_t* guess) const;
 
   // As in the spec, but of `[]` the place where it stands: places[level].

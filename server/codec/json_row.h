@@ -24,7 +24,8 @@ struct JsonValues {
   std::vector<std::vector<int64_t>> splits;  // of each axis
 };
 
-// Nothing is found yet. `to`: where the row of a dense field goes. Memory that a large document took is given back.
+// Nothing is found yet. `to`: where the row of a dense field goes. Memory that a large document
+// took is given back.
 void ClearJsonValues(const JsonField& field, uint8_t* to, JsonValues* values);
 
 // One more of a field of numbers: DTypeSize() bytes.
@@ -42,16 +43,18 @@ inline void AppendJsonNumber(const JsonField& field, const uint8_t* value, JsonV
 // A row of the axis ends. Returns what it holds: values, or rows of the axis in it.
 int64_t EndJsonAxis(size_t level, JsonValues* values);
 
-// Puts empty lists and defaults in the place of what is not there: the axes from `level` on, and what they hold. False: the field allows
-// neither.
+// Puts empty lists and defaults in the place of what is not there: the axes from `level` on, and
+// what they hold. False: the field allows neither.
 bool FillJsonValues(const JsonField& field, size_t level, Arena& arena, JsonValues* values);
 
-// Whether the defaults that FillJsonValues() would add, with what the document has, are at most kMaxDefaultBytes: a null of some bytes may
-// stand for a row of millions of values, and a document may have millions of nulls.
+// Whether the defaults that FillJsonValues() would add, with what the document has, are at most
+// kMaxDefaultBytes: a null of some bytes may stand for a row of millions of values, and a document
+// may have millions of nulls.
 constexpr uint64_t kMaxDefaultBytes = uint64_t{1} << 30;
 bool DefaultsFit(const JsonField& field, size_t level, const JsonValues& values);
 
-// A row of a field that is not dense, in the arena. `dims`: the sizes of its axes, unless it is packed.
+// A row of a field that is not dense, in the arena. `dims`: the sizes of its axes, unless it is
+// packed.
 void MakeJsonRow(const JsonField& field, const JsonValues& values, Arena& arena, RowBytes* row,
                  int64_t* dims);
 

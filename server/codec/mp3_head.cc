@@ -70,8 +70,8 @@ bool IsBehindSound(absl::Span<const uint8_t> rest) {
          text.starts_with("LYRICSBEGIN") || text.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// A Xing frame for a file that has none, so that the decoder need not guess the length of the file. It leaves out its own delay then, 529 samples,
-// as for any file with such a frame.
+// A Xing frame for a file that has none, so that the decoder need not guess the length of the file.
+// It leaves out its own delay then, 529 samples, as for any file with such a frame.
 std::string XingFrame(const uint8_t* first, int64_t frames) {
   constexpr uint8_t kWithoutChecksum = 1, kBitRate = 9, kHasFrames = 1;
   uint8_t head[kFrameHeadBytes];

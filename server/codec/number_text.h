@@ -10,8 +10,9 @@
 
 namespace penstock {
 
-// Writes the number that the whole text is, spaces around it left out, to `out`, DTypeSize(dtype) bytes. False where it is none, or leaves
-// the range of an integer. int32, int64, uint32, uint64, float32 and float64; floats take "inf" and "nan" too.
+// Writes the number that the whole text is, spaces around it left out, to `out`, DTypeSize(dtype)
+// bytes. False where it is none, or leaves the range of an integer. int32, int64, uint32, uint64,
+// float32 and float64; floats take "inf" and "nan" too.
 bool ReadNumber(absl::string_view text, DType dtype, uint8_t* out);
 
 }  // namespace penstock

@@ -21,7 +21,8 @@ absl::Status Damaged(const Words&... words) {
   return absl::DataLossError(absl::StrCat("OGG data is damaged: ", words...));
 }
 
-// The checksum of Ogg's pages: the polynomial of Ethernet's, from the highest bit on. Table k is that of a byte with k bytes behind it.
+// The checksum of Ogg's pages: the polynomial of Ethernet's, from the highest bit on. Table k is
+// that of a byte with k bytes behind it.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 constexpr Tables MakeTables() {
   constexpr uint32_t kPolynomial = 0x04c11db7;
@@ -92,8 +93,8 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
   uint32_t stream = 0;
   bool is_last = false;
   size_t at = 0;
-  // At which sample the last page ended that says it, and what can have come since. Heads say 0. A stream that was cut out of another one may begin
-  // anywhere.
+  // At which sample the last page ended that says it, and what can have come since. Heads say 0. A
+  // stream that was cut out of another one may begin anywhere.
   int64_t ended_at = 0;
   int64_t samples_since = 0;
   for (uint32_t number = 0; at < file.size(); ++number) {

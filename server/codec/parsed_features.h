@@ -1,4 +1,5 @@
-// The features that a parse_example or parse_sequence_example wants: which lists of a serialized message, and what they become.
+// The features that a parse_example or parse_sequence_example wants: which lists of a serialized
+// message, and what they become.
 //
 // Threads:  one thread, while a plan is made; then constant.
 // Limits:   those of server/codec/feature_limits.h.
@@ -50,7 +51,8 @@ struct ParsedFeaturePlan {
   bool allow_missing = false;
   std::string padding;  // one element, of the rows of a batch
 
-  // kRagged: the outermost first; those that are only sizes of the shape behind the last ragged axis are counted in `group`.
+  // kRagged: the outermost first; those that are only sizes of the shape behind the last ragged
+  // axis are counted in `group`.
   std::vector<RowPartitionPlan> partitions;
   bool narrow_splits = false;  // as TensorType has it, once the type is a ragged one
 
@@ -66,8 +68,8 @@ struct ParsedFeatures {
   Signature signature() const;
 };
 
-// What a batch made of rows is to be known for is decided here: where they are `batched` already, ragged features are
-// ragged, and sequences are to be padded; otherwise they are lists.
+// What a batch made of rows is to be known for is decided here: where they are `batched` already,
+// ragged features are ragged, and sequences are to be padded; otherwise they are lists.
 absl::StatusOr<ParsedFeatures> PlanParsedFeatures(
     const google::protobuf::RepeatedPtrField<v1::ParsedFeature>& features, bool batched);
 

@@ -1,4 +1,5 @@
-// Values of any number that a message was found to hold, as rows of a column: lists, groups, ragged and sparse tensors.
+// Values of any number that a message was found to hold, as rows of a column: lists, groups, ragged
+// and sparse tensors.
 //
 // Threads:  any; no state.
 // Owns:     rows are in the arena, or where the values are.
@@ -17,13 +18,14 @@
 
 namespace penstock {
 
-// A row of a feature that is not kFixed. `values`: of all lists of the plan. `dims`: the sizes of its axes, unless it is packed.
-// DataLoss says which feature is wrong and how.
+// A row of a feature that is not kFixed. `values`: of all lists of the plan. `dims`: the sizes of
+// its axes, unless it is packed. DataLoss says which feature is wrong and how.
 absl::Status MakeParsedRow(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
                            Arena& arena, RowBytes* row, int64_t* dims);
 
-// Makes a row of a kRagged feature of feature lists: `lists` are all of the plan. The steps are one more axis, in front of those that the
-// partitions make; each step has its own partitions, in the same step of their lists.
+// Makes a row of a kRagged feature of feature lists: `lists` are all of the plan. The steps are one
+// more axis, in front of those that the partitions make; each step has its own partitions, in the
+// same step of their lists.
 absl::Status MakeRaggedSteps(const ParsedFeaturePlan& feature,
                              absl::Span<const SequenceValue> lists, Arena& arena, RowBytes* row);
 

@@ -42,8 +42,9 @@ bool NextChunk(const uint8_t* file, size_t size, size_t* offset, Chunk* chunk) {
   return true;
 }
 
-// Whether a zlib stream of `bytes` begins so that ISA-L inflates it as zlib does: of the full window, or of a smaller one that holds all of
-// it, as libpng writes small images. What reaches farther back zlib refuses, and ISA-L does not notice.
+// Whether a zlib stream of `bytes` begins so that ISA-L inflates it as zlib does: of the full
+// window, or of a smaller one that holds all of it, as libpng writes small images. What reaches
+// farther back zlib refuses, and ISA-L does not notice.
 bool IsPlainStream(const uint8_t* head, size_t bytes) {
   const int window_bits = (head[0] >> 4) + 8;
   return (head[0] & 0x0f) == 8 && window_bits <= 15 &&

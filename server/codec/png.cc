@@ -11,9 +11,9 @@
 
 namespace penstock {
 
-// libpng reports errors by a function that must not return: it jumps back into the call that entered
-// libpng. Between there and here only C frames may lie, and the functions that enter hold no object
-// with a destructor.
+// libpng reports errors by a function that must not return: it jumps back into the call that
+// entered libpng. Between there and here only C frames may lie, and the functions that enter hold
+// no object with a destructor.
 struct PngDecoder::State {
   png_structp png = nullptr;
   png_infop info = nullptr;

@@ -1,5 +1,5 @@
-// Decodes PNG images through libpng, and plain ones by server/codec/plain_png.h, with the arguments, the pixels and the verdicts of
-// tf.io.decode_png.
+// Decodes PNG images through libpng, and plain ones by server/codec/plain_png.h, with the
+// arguments, the pixels and the verdicts of tf.io.decode_png.
 //
 // Threads:  one thread at a time.
 // Owns:     libpng's state for one image; never the data.

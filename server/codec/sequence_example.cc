@@ -24,7 +24,8 @@ constexpr int kListsDepth = wire::kDepthLimit - 1;
 constexpr int kEntryDepth = kListsDepth - 1;
 constexpr int kListDepth = kEntryDepth - 1;
 
-// Calls visit(begin, end) for each Feature of one more part of a FeatureList, which returns whether it is sound.
+// Calls visit(begin, end) for each Feature of one more part of a FeatureList, which returns whether
+// it is sound.
 template <typename Visit>
 const uint8_t* WalkList(const uint8_t* p, const uint8_t* end, const Visit& visit) {
   while (p < end) {

@@ -1,5 +1,6 @@
-// Reads feature lists out of serialized tf.train.SequenceExample messages, with the verdict of the protobuf library on every input. Their
-// contexts are read by ExampleParser: a context stands where an Example has its features.
+// Reads feature lists out of serialized tf.train.SequenceExample messages, with the verdict of the
+// protobuf library on every input. Their contexts are read by ExampleParser: a context stands where
+// an Example has its features.
 //
 // Threads:  Parse() is safe from any thread.
 // Owns:     the list of features; what Parse() finds is in the caller's arena.
@@ -34,7 +35,8 @@ class SequenceParser {
   // Distinct keys; `count` of each is that of one step.
   explicit SequenceParser(std::vector<ExampleFeature> lists) : lists_(std::move(lists)) {}
 
-  // For list i, values[i]. DataLoss says what is wrong, without the record's address. A step whose Feature has no kind has no values.
+  // For list i, values[i]. DataLoss says what is wrong, without the record's address. A step whose
+  // Feature has no kind has no values.
   absl::Status Parse(const uint8_t* data, size_t size, SequenceValue* values, Arena& arena) const;
 
  private:

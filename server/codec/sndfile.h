@@ -1,6 +1,8 @@
-// libsndfile, loaded when it is first needed: no program links it, and nobody needs it for other data (docs/decisions/0149).
+// libsndfile, loaded when it is first needed: no program links it, and nobody needs it for other
+// data (docs/decisions/0149).
 //
-// The types are those of its interface 1, which has been the same since 2002: https://libsndfile.github.io/libsndfile/api.html.
+// The types are those of its interface 1, which has been the same since 2002:
+// https://libsndfile.github.io/libsndfile/api.html.
 //
 // Threads:  safe from any thread; one SndFile belongs to one.
 // Owns:     the library stays loaded.
@@ -45,7 +47,8 @@ struct Library {
   int32_t (*close)(SndFile* file);
 };
 
-// FailedPrecondition, with what to install, while there is none. PENSTOCK_SNDFILE in the environment names another file than libsndfile.so.1.
+// FailedPrecondition, with what to install, while there is none. PENSTOCK_SNDFILE in the
+// environment names another file than libsndfile.so.1.
 absl::StatusOr<const Library*> Load();
 
 }  // namespace penstock::sndfile

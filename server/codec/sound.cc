@@ -46,7 +46,8 @@ absl::StatusOr<SoundHead> ReadHead(SoundFormat format, absl::Span<const uint8_t>
   }
 }
 
-// Copies samples of `from_channels` to samples of `channels`: those beyond are left out, the last one fills up what is missing.
+// Copies samples of `from_channels` to samples of `channels`: those beyond are left out, the last
+// one fills up what is missing.
 void CopyChannels(const float* from, int64_t from_channels, int64_t samples, int64_t channels,
                   float* out) {
   for (int64_t i = 0; i < samples; ++i, from += from_channels) {

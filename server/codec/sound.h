@@ -1,10 +1,12 @@
-// Decodes sound files to float32 samples: WAV as WavDecoder does, FLAC, OGG (Vorbis, Opus) and MP3 by libsndfile, with its values. Damaged and cut files
-// are errors (server/codec/sound_head.h), where libsndfile gives what it can.
+// Decodes sound files to float32 samples: WAV as WavDecoder does, FLAC, OGG (Vorbis, Opus) and MP3
+// by libsndfile, with its values. Damaged and cut files are errors (server/codec/sound_head.h),
+// where libsndfile gives what it can.
 //
 // Threads:  one decoder, one thread.
 // Owns:     libsndfile's state; never the file, which must stay until Decode().
 // Limits:   1,024 channels, kSoundValuesMax values of all channels.
-// Cost:     libsndfile's own, and a look at each page or frame's head. A FLAC file that does not tell its length is decoded twice: Start() counts.
+// Cost:     libsndfile's own, and a look at each page or frame's head. A FLAC file that does not
+//           tell its length is decoded twice: Start() counts.
 //
 // Errors are DataLoss, but FailedPrecondition while there is no libsndfile.
 #pragma once
@@ -35,8 +37,9 @@ class SoundDecoder {
   // Reads what is in front of the samples, and checks the file. REQUIRES: called once.
   absl::StatusOr<SoundShape> Start(absl::Span<const uint8_t> file);
 
-  // Writes `samples` times `channels` values. What the file has beyond them is left out; of samples that it does not have there are zeros,
-  // and of channels the last one again. REQUIRES: Start() succeeded; called once.
+  // Writes `samples` times `channels` values. What the file has beyond them is left out; of samples
+  // that it does not have there are zeros, and of channels the last one again. REQUIRES: Start()
+  // succeeded; called once.
   absl::Status Decode(int64_t samples, int64_t channels, float* out);
 
  private:

@@ -1,14 +1,18 @@
-// What the bytes of a FLAC, OGG or MP3 file tell before anything is decoded. libsndfile's decoders leave out what is damaged and go on; these functions
-// go through the file's own frames or pages first, so that a cut or damaged file is an error.
+// What the bytes of a FLAC, OGG or MP3 file tell before anything is decoded. libsndfile's decoders
+// leave out what is damaged and go on; these functions go through the file's own frames or pages
+// first, so that a cut or damaged file is an error.
 //
 // FLAC:  RFC 9639. The frames' checksums are the decoder's affair.
-// OGG:   RFC 3533, one stream of Vorbis or Opus (RFC 7845). Every page's checksum, number and place in time, and the mark of the last page.
-// MP3:   ISO/IEC 11172-3 and 13818-3, layer III. Every frame's head and length, and the count that a Xing or Info frame tells. Frames have no
-//        checksum that encoders write, so a changed bit inside of one may stay unseen.
+// OGG:   RFC 3533, one stream of Vorbis or Opus (RFC 7845). Every page's checksum, number and place
+//        in time, and the mark of the last page.
+// MP3:   ISO/IEC 11172-3 and 13818-3, layer III. Every frame's head and length, and the count that
+//        a Xing or Info frame tells. Frames have no checksum that encoders write, so a changed bit
+//        inside of one may stay unseen.
 //
 // Threads:  safe from any thread.
 // Owns:     nothing.
-// Cost:     one pass over the pages of OGG (checksums), over the frames' heads of MP3; of FLAC only the head is read.
+// Cost:     one pass over the pages of OGG (checksums), over the frames' heads of MP3; of FLAC only
+//           the head is read.
 //
 // Errors are DataLoss: "FLAC data is damaged: ...".
 #pragma once
@@ -32,13 +36,15 @@ const char* SoundFormatName(SoundFormat format);
 struct SoundHead {
   // Of each channel: exact, or -1 where only decoding tells.
   int64_t samples = -1;
-  // Fewer, or more, are damage. For MP3 alone, whose encoders may have added some that the decoder takes away.
+  // Fewer, or more, are damage. For MP3 alone, whose encoders may have added some that the decoder
+  // takes away.
   int64_t samples_min = 0;
   // No sound file of that many bytes makes more.
   int64_t samples_max = 0;
   int64_t channels = 0;
   int32_t sample_rate = 0;  // 0: only the decoder tells
-  // What a decoder is to be given: `lead`, and behind it file[begin, end). It leaves out tags and pictures.
+  // What a decoder is to be given: `lead`, and behind it file[begin, end). It leaves out tags and
+  // pictures.
   std::string lead;
   size_t begin = 0;
   size_t end = 0;

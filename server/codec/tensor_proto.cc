@@ -49,7 +49,8 @@ DType FromCode(uint64_t code) {
   }
 }
 
-// The field of listed values that a type has: its number, and how wide each is on the wire (0: a varint).
+// The field of listed values that a type has: its number, and how wide each is on the wire (0: a
+// varint).
 struct ListField {
   uint32_t number;
   uint32_t width;
@@ -76,7 +77,8 @@ ListField ListOf(DType dtype) {
   }
 }
 
-// Calls visit(tag, begin, end) for each length-delimited field and visit(tag, value) for each varint; false when malformed.
+// Calls visit(tag, begin, end) for each length-delimited field and visit(tag, value) for each
+// varint; false when malformed.
 template <typename VisitBytes, typename VisitNumber>
 bool Walk(const uint8_t* p, const uint8_t* end, int depth, const VisitBytes& bytes,
           const VisitNumber& number) {

@@ -1,4 +1,5 @@
-// Reads serialized TensorProto messages of numbers, as tf.io.serialize_tensor writes them, without the protobuf library.
+// Reads serialized TensorProto messages of numbers, as tf.io.serialize_tensor writes them, without
+// the protobuf library.
 //
 // Threads:  any; no state.
 // Limits:   kTensorBytesMax of values, 16 axes.
@@ -20,8 +21,8 @@ struct ParsedTensor {
   std::string values;  // in C order
 };
 
-// DataLoss for what is malformed, of strings, or has another number of values than its shape. As in TensorFlow the last of too few listed
-// values stands for all that follow.
+// DataLoss for what is malformed, of strings, or has another number of values than its shape. As in
+// TensorFlow the last of too few listed values stands for all that follow.
 absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size);
 
 }  // namespace penstock

@@ -1,8 +1,10 @@
-// Decodes WAV files to float32 samples of -1 to 1, with the values of TensorFlow's decode_wav where that reads them: PCM of 16 bits. PCM of
-// 8, 24 and 32 bits and floats of 32 and 64 bits are read as libsndfile reads them.
+// Decodes WAV files to float32 samples of -1 to 1, with the values of TensorFlow's decode_wav where
+// that reads them: PCM of 16 bits. PCM of 8, 24 and 32 bits and floats of 32 and 64 bits are read
+// as libsndfile reads them.
 //
-// The format: "Multimedia Programming Interface and Data Specifications 1.0" (RIFF), and WAVE_FORMAT_EXTENSIBLE of Windows' headers.
-// Chunks other than "fmt " and "data" are passed over; one of an odd number of bytes is followed by a byte that counts for nothing.
+// The format: "Multimedia Programming Interface and Data Specifications 1.0" (RIFF), and
+// WAVE_FORMAT_EXTENSIBLE of Windows' headers. Chunks other than "fmt " and "data" are passed over;
+// one of an odd number of bytes is followed by a byte that counts for nothing.
 //
 // Threads:  one decoder, one thread.
 // Owns:     nothing; the file must stay until Decode().
@@ -29,8 +31,8 @@ class WavDecoder {
   // DataLoss when this is no WAV file that can be decoded, or one that ends too early.
   absl::StatusOr<WavShape> Start(const uint8_t* file, size_t size);
 
-  // Writes `samples` times `channels` values. What the file has beyond them is left out; of samples that it does not have there are zeros,
-  // and of channels the last one again. REQUIRES: Start().
+  // Writes `samples` times `channels` values. What the file has beyond them is left out; of samples
+  // that it does not have there are zeros, and of channels the last one again. REQUIRES: Start().
   void Decode(int64_t samples, int64_t channels, float* out) const;
 
  private:

@@ -1,14 +1,16 @@
-// Decodes WebP images through libwebp, with the pixels of tf.io.decode_webp: still images, and every frame of an animation as it stands on
-// the whole canvas.
+// Decodes WebP images through libwebp, with the pixels of tf.io.decode_webp: still images, and
+// every frame of an animation as it stands on the whole canvas.
 //
 // Threads:  one thread at a time.
 // Owns:     libwebp's state; never the data.
-// Limits:   kWebpSideMax pixels a side and kWebpPixelsMax pixels of all frames together, checked before anything of the image's size is
-//           allocated; kWebpFramesMax frames, since libwebp looks for each from the first one on. An animation takes 8 bytes for each
-//           pixel of its canvas beside the result.
+// Limits:   kWebpSideMax pixels a side and kWebpPixelsMax pixels of all frames together, checked
+//           before anything of the image's size is allocated; kWebpFramesMax frames, since libwebp
+//           looks for each from the first one on. An animation takes 8 bytes for each pixel of its
+//           canvas beside the result.
 // Cost:     libwebp's own, and for animations a copy of each frame.
 //
-// Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked at, as in TensorFlow.
+// Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked
+// at, as in TensorFlow.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +45,13 @@ class WebpDecoder {
   WebpDecoder(const WebpDecoder&) = delete;
   WebpDecoder& operator=(const WebpDecoder&) = delete;
 
-  // Reads the header, and of an animation that of each frame. `data` must stay until Decode(). REQUIRES: called once.
+  // Reads the header, and of an animation that of each frame. `data` must stay until Decode().
+  // REQUIRES: called once.
   absl::StatusOr<FramesShape> Start(const uint8_t* data, size_t size, const WebpOptions& options);
 
-  // Writes shape.bytes() bytes: frames, rows from the top, red, green, blue, and alpha if the image has it, by which the colors are not
-  // multiplied. On failure the pixels are undefined. REQUIRES: Start() succeeded; called once.
+  // Writes shape.bytes() bytes: frames, rows from the top, red, green, blue, and alpha if the image
+  // has it, by which the colors are not multiplied. On failure the pixels are undefined. REQUIRES:
+  // Start() succeeded; called once.
   absl::Status Decode(uint8_t* pixels);
 
  private:

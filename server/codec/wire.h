@@ -5,7 +5,7 @@
 // Threads:  functions without state.
 // Owns:     nothing.
 // Limits:   every function reads inside [p, end) and returns the position behind what it read; null
-// means malformed.
+//           means malformed.
 #pragma once
 
 #include <cstddef>

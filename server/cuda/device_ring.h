@@ -1,17 +1,18 @@
-// The slots of a ring once more in a device's memory: one copy a step, on a stream of the daemon's own, and
-// what the spec has the device make of it. Trainers of the same user read it in place (ring/device_layout.h).
+// The slots of a ring once more in a device's memory: one copy a step, on a stream of the daemon's
+// own, and what the spec has the device make of it. Trainers of the same user read it in place
+// (ring/device_layout.h).
 //
 //   host slot n ──copy──► [ tensors as they are │ expanded tensors ] of device slot n
 //                          └──────── kernels ────────┘      then event n is recorded
 //
-// A host slot is not written again before the event of its last copy is over, and a device slot not before its
-// readers have released it, which the ring sees to.
+// A host slot is not written again before the event of its last copy is over, and a device slot not
+// before its readers have released it, which the ring sees to.
 //
 // Threads:  Copy() and Look() one at a time.
 // Owns:     device memory, stream and events. The host slots are the caller's and outlive it.
 // Limits:   as many slots as the ring has from the beginning on; they do not grow.
-// Cost:     Copy() enqueues: some microseconds, and as many for each expansion. Create() makes the device's
-//           context where the daemon has none yet: tenths of a second.
+// Cost:     Copy() enqueues: some microseconds, and as many for each expansion. Create() makes the
+//           device's context where the daemon has none yet: tenths of a second.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ struct DeviceRingOptions {
 
 class DeviceRing {
  public:
-  // kFailedPrecondition without a driver or a device, kNotFound for a device that is not there, kResourceExhausted, with
-  // both figures, when the device's memory does not hold the slots.
+  // kFailedPrecondition without a driver or a device, kNotFound for a device that is not there,
+  // kResourceExhausted, with both figures, when the device's memory does not hold the slots.
   static ring::Status Create(const DeviceRingOptions& options, std::unique_ptr<DeviceRing>* out);
   ~DeviceRing();
   DeviceRing(const DeviceRing&) = delete;

@@ -1,7 +1,8 @@
-// A ring whose slots lie on a device too: each step is copied there before it becomes visible in the ring.
+// A ring whose slots lie on a device too: each step is copied there before it becomes visible in
+// the ring.
 //
-// A device that fails, or whose copy is not over in time, ends the stream with an error that consumers get: it
-// stalls nobody.
+// A device that fails, or whose copy is not over in time, ends the stream with an error that
+// consumers get: it stalls nobody.
 //
 // Threads:  as BatchSink.
 // Owns:     the device's part; the ring is the caller's and outlives it.
@@ -46,7 +47,8 @@ class DeviceRingSink : public BatchSink {
   const std::function<uint64_t()> now_ns_;
   const uint64_t copy_time_ns_;
 
-  // Steps are published and the stream ended one after the other, whichever thread finds the device lost.
+  // Steps are published and the stream ended one after the other, whichever thread finds the device
+  // lost.
   std::mutex mutex_;
   std::atomic<bool> failed_{false};  // written under mutex_
 

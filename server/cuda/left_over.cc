@@ -20,8 +20,8 @@
 namespace penstock {
 namespace {
 
-// Of a process that has ended or is ending, in the kernel's flags (PF_EXITING of linux/sched.h): a lock that it had is free before its
-// devices are closed, and before its parent has asked for it.
+// Of a process that has ended or is ending, in the kernel's flags (PF_EXITING of linux/sched.h): a
+// lock that it had is free before its devices are closed, and before its parent has asked for it.
 constexpr uint64_t kExiting = 0x4;
 
 bool IsGone(pid_t pid) {
@@ -29,7 +29,8 @@ bool IsGone(pid_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string text;
   std::getline(file, text);
-  // Behind the name, which may hold anything: state, parent, group, session, terminal, its group, flags.
+  // Behind the name, which may hold anything: state, parent, group, session, terminal, its group,
+  // flags.
   const std::vector<std::string> fields =
       absl::StrSplit(text.substr(std::min(text.size(), text.rfind(')') + 1)), ' ');
   uint64_t flags = 0;

@@ -50,11 +50,12 @@ DrawSource ReadDraws(const Argument& seed);
 // numbers or flags.
 absl::Status CheckImage(const Argument& argument, std::initializer_list<DType> dtypes = {});
 
-// Refuses a result of more than kMaxRowElements elements: sizes that only the data tells have met no
-// check before. REQUIRES: each size is below 2^31.
+// Refuses a result of more than kMaxRowElements elements: sizes that only the data tells have met
+// no check before. REQUIRES: each size is below 2^31.
 absl::Status CheckElements(int64_t height, int64_t width, int64_t channels);
-// Whether a shape is within the same limit, in which an axis without elements counts as one of one: kernels go through the others, however
-// little there is. Sizes that only the data tells count so, too.
+// Whether a shape is within the same limit, in which an axis without elements counts as one of one:
+// kernels go through the others, however little there is. Sizes that only the data tells count so,
+// too.
 bool FitsRow(const Shape& shape);
 // The number of elements of a result that fits a row. REQUIRES: all sizes are known.
 absl::StatusOr<int64_t> CountElements(const Shape& shape);

@@ -1,4 +1,5 @@
-// One axis of a row, seen as (outer, size, inner): element (o, i, n) is at (o * size + i) * inner + n.
+// One axis of a row, seen as (outer, size, inner): element (o, i, n) is at (o * size + i) * inner +
+// n.
 //
 // Threads:  safe from any thread.
 #pragma once

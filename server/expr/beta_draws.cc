@@ -23,8 +23,8 @@ double Normal(Draws& draws) {
   }
 }
 
-// The logarithm of a gamma variable: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating Gamma Variables" (2000), for shapes of
-// at least 1; below, by Gamma(a) = Gamma(a + 1) * U^(1/a).
+// The logarithm of a gamma variable: G. Marsaglia, W. W. Tsang, "A Simple Method for Generating
+// Gamma Variables" (2000), for shapes of at least 1; below, by Gamma(a) = Gamma(a + 1) * U^(1/a).
 double LogGamma(Draws& draws, double shape) {
   double boost = 0;
   if (shape < 1) {

@@ -16,14 +16,16 @@ struct Choice {
   std::vector<int32_t> index;
 };
 
-// Follows a value back to the bits. Every step is done twice on constants, so whatever NumPy would compute is what comes out.
+// Follows a value back to the bits. Every step is done twice on constants, so whatever NumPy would
+// compute is what comes out.
 class Tracer {
  public:
   explicit Tracer(Graph& graph) : graph_(graph) {}
 
   // nullopt: two different bits meet.
   absl::StatusOr<std::optional<Choice>> Trace(const Node& node) {
-    // What is used many times is followed once: sums of sums would take time that doubles with each.
+    // What is used many times is followed once: sums of sums would take time that doubles with
+    // each.
     const auto known = traced_.find(&node);
     if (known != traced_.end()) return known->second;
     auto traced = TraceAnew(node);

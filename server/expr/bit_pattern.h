@@ -1,5 +1,5 @@
-// Recognises what is computed from unpacked bits and constants alone, whatever the arithmetic: each element is then one of two
-// constants, chosen by one bit.
+// Recognises what is computed from unpacked bits and constants alone, whatever the arithmetic: each
+// element is then one of two constants, chosen by one bit.
 //
 // Threads:  constant after construction.
 // Owns:     the kernel's tables.
@@ -19,7 +19,8 @@ namespace penstock::expr {
 // The tables of one fused kernel, with everything they point to.
 class BitPattern {
  public:
-  // REQUIRES: node.bits != nullptr. Null when the node is no choice by single bits (two different bits meet in an element).
+  // REQUIRES: node.bits != nullptr. Null when the node is no choice by single bits (two different
+  // bits meet in an element).
   static absl::StatusOr<std::unique_ptr<BitPattern>> Make(Graph& graph, const Node& node);
 
   const kernels::BitSelectTable& table() const { return table_; }
@@ -38,7 +39,8 @@ class BitPattern {
   };
   Layout LayoutFor(size_t chunk, size_t element_bytes) const;
   void BuildTables(size_t element_bytes);
-  // Whether the bits of the first `count` elements lie in a word of `word_bytes`, and where that begins.
+  // Whether the bits of the first `count` elements lie in a word of `word_bytes`, and where that
+  // begins.
   bool LieInWord(size_t count, size_t word_bytes, size_t* first) const;
   // BitSelectTable's words, if the elements are so. REQUIRES: all constants are there.
   void FindWords(size_t element_bytes);

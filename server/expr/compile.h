@@ -9,7 +9,8 @@
 
 namespace penstock::expr {
 
-// Compile() with a choice of lanes. A program keeps the instruction set that was current when it was compiled.
+// Compile() with a choice of lanes. A program keeps the instruction set that was current when it
+// was compiled.
 absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
                                                     absl::Span<const MapSource> maps, Lanes lanes);
 

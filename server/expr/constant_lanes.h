@@ -17,7 +17,8 @@ std::vector<uint8_t> ToLanes(const Node& node);
 // The number of elements after which an array repeats itself: a divisor of their count.
 size_t Period(const std::vector<uint8_t>& bytes, size_t element_bytes);
 
-// The greatest number of elements into whose runs of equal values an array falls; some number below `least` where it is below that.
+// The greatest number of elements into whose runs of equal values an array falls; some number below
+// `least` where it is below that.
 size_t RunElements(const std::vector<uint8_t>& bytes, size_t element_bytes, size_t least);
 
 }  // namespace penstock::expr

@@ -10,7 +10,8 @@
 
 namespace penstock::expr {
 
-// A kernel without arguments whose every row is `texts`. REQUIRES: as many as `shape`, of an axis at least, holds.
+// A kernel without arguments whose every row is `texts`. REQUIRES: as many as `shape`, of an axis
+// at least, holds.
 BoundRowFunction BindTexts(const Shape& shape, std::vector<std::string> texts);
 
 }  // namespace penstock::expr

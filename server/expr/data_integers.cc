@@ -12,7 +12,8 @@
 namespace penstock::expr {
 namespace {
 
-// Whether the data gives the argument: an integer of any type, or a list of as many as there is to be.
+// Whether the data gives the argument: an integer of any type, or a list of as many as there is to
+// be.
 bool IsOfData(const Argument& argument, const Shape& shape) {
   const TensorType& type = argument.type;
   if (argument.literal != nullptr || !IsInteger(type.dtype)) return false;

@@ -1,8 +1,10 @@
-// Integers of a call, such as sizes, offsets and shifts, each of which is a constant or a value of the data.
+// Integers of a call, such as sizes, offsets and shifts, each of which is a constant or a value of
+// the data.
 //
 // Threads:  Add() while a program is compiled; Read() is safe from any thread.
-// Errors:   InvalidArgument that names the argument; an integer of the data that is out of its range is DataLoss that names it. One of
-//           uint64 beyond int64 is taken for the greatest of int64: slices cut both alike.
+// Errors:   InvalidArgument that names the argument; an integer of the data that is out of its
+//           range is DataLoss that names it. One of uint64 beyond int64 is taken for the greatest
+//           of int64: slices cut both alike.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +42,8 @@ class DataIntegers {
   // The arguments that the kernel must receive, in order.
   const std::vector<int>& positions() const { return positions_; }
 
-  // All integers of a row. `values`: of positions(). Another number of elements than the list has is DataLoss.
+  // All integers of a row. `values`: of positions(). Another number of elements than the list has
+  // is DataLoss.
   absl::Status Read(absl::Span<const RowValue> values, IntegersRead* integers) const;
 
  private:

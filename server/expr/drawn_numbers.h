@@ -37,7 +37,8 @@ struct DrawnShape {
   }
 };
 
-// Draw: a T of a Draws&. One that has ReadRow() is a copy for each row, and gets the row's values of `others` by it.
+// Draw: a T of a Draws&. One that has ReadRow() is a copy for each row, and gets the row's values
+// of `others` by it.
 template <typename T, typename Draw>
 class DrawnNumbers final : public RowKernel {
  public:
@@ -105,7 +106,8 @@ BoundRowFunction BindDrawnNumbers(DType dtype, DrawnShape shape, const Argument&
   return bound;
 }
 
-// The same of the arguments `shape` and `dtype`, "float32" or "float64", by their numbers; the seed is the last. Draw: a double of a Draws&.
+// The same of the arguments `shape` and `dtype`, "float32" or "float64", by their numbers; the seed
+// is the last. Draw: a double of a Draws&.
 template <typename Draw>
 absl::StatusOr<BoundRowFunction> BindDrawnFloats(absl::Span<const Argument> arguments,
                                                  int shape_position, int dtype_position,

@@ -1,7 +1,8 @@
 // The random numbers of one call of a random function for one row.
 //
-// A number is a function of the call's key (seed, stage, function), the row's path (base/row_identity.h) and how many were
-// drawn before it, by Philox4x32-10: the same on every machine, whichever thread computes the row, with any size of batch.
+// A number is a function of the call's key (seed, stage, function), the row's path
+// (base/row_identity.h) and how many were drawn before it, by Philox4x32-10: the same on every
+// machine, whichever thread computes the row, with any size of batch.
 //
 // Threads:  one thread; made for each row on the stack.
 // Limits:   2^34 words a row.

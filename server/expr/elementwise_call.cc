@@ -1,4 +1,5 @@
-// An elementwise function's result: the shape that its operands broadcast to, and the type that they are computed in.
+// An elementwise function's result: the shape that its operands broadcast to, and the type that
+// they are computed in.
 #include <algorithm>
 #include <utility>
 
@@ -22,7 +23,8 @@ bool RepeatsInside(const Shape& constant, const Shape& shape) {
   return std::equal(constant.rbegin(), constant.rend() - first, shape.rbegin());
 }
 
-// Whether a value, aligned with `shape` as broadcasting does, has size 1 on each axis that only the data tells.
+// Whether a value, aligned with `shape` as broadcasting does, has size 1 on each axis that only the
+// data tells.
 bool IsOneWhere(const Shape& value, const Shape& shape) {
   for (size_t i = 0; i < value.size() && i < shape.size(); ++i) {
     if (shape[shape.size() - 1 - i] == kUnknownSize && value[value.size() - 1 - i] != 1)
@@ -181,7 +183,8 @@ absl::StatusOr<Computation> Decide(const Syntax& syntax, const ElementwiseFuncti
   return made;
 }
 
-// Whether a literal among the operands lies outside of the type that they are computed in: nullptr, or the first such one.
+// Whether a literal among the operands lies outside of the type that they are computed in: nullptr,
+// or the first such one.
 const Node* FindUnfit(const ElementwiseFunction& function, DType type,
                       const std::vector<Value>& values) {
   for (size_t i = function.rule == TypeRule::kSelect ? 1 : 0; i < values.size(); ++i) {
@@ -198,7 +201,8 @@ bool Orders(const ElementwiseFunction& function) {
          function.operation.code <= static_cast<int>(kernels::Comparison::kGreaterEqual);
 }
 
-// Whether a signed integer is compared with one of uint64: no type holds both, and float64 would take different ones for equal.
+// Whether a signed integer is compared with one of uint64: no type holds both, and float64 would
+// take different ones for equal.
 bool MixesSigns(const ElementwiseFunction& function, const std::vector<Value>& values) {
   if (!Orders(function)) return false;
   const Node& a = *values[0].node;
@@ -285,7 +289,8 @@ Typer::Result Typer::Apply(const Syntax& syntax, const ElementwiseFunction& func
     return Apply(syntax, Named(function.of_flags), {values[0], Value{*no, false, {}}});
   }
   if (const Node* unfit = FindUnfit(function, made->type, values); unfit != nullptr) {
-    // Comparing with one that does not fit is still exact in the literal's type, to which the others saturate.
+    // Comparing with one that does not fit is still exact in the literal's type, to which the
+    // others saturate.
     if (function.rule != TypeRule::kCompare) {
       return ErrorAt(syntax.column,
                      absl::StrCat(Text(function.name), ": ", IntegerText(*unfit),

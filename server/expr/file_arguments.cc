@@ -78,8 +78,8 @@ bool MayCall(std::string_view text) {
   return false;
 }
 
-// The calls in a text, which may be an expression alone; their places are behind the first `before` bytes of what was parsed. None, where it cannot
-// be parsed.
+// The calls in a text, which may be an expression alone; their places are behind the first `before`
+// bytes of what was parsed. None, where it cannot be parsed.
 std::vector<std::pair<Call, FileArgument>> CallsIn(std::string_view text, size_t* before) {
   std::vector<std::pair<Call, FileArgument>> calls;
   if (!MayCall(text)) return calls;

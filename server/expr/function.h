@@ -41,7 +41,8 @@ struct Argument {
   std::shared_ptr<const std::vector<std::string>> texts = nullptr;
   // Of the argument "seed" of a random function, given or not: where its draws come from.
   const DrawSource* draws = nullptr;
-  // Of a tensor of numbers that is known at compile time: the bytes of its elements, in C order; else null.
+  // Of a tensor of numbers that is known at compile time: the bytes of its elements, in C order;
+  // else null.
   const std::vector<uint8_t>* constant = nullptr;
 };
 
@@ -57,9 +58,11 @@ struct BoundRowFunction {
   bool unpacks_bits = false;
   // The kernel receives one more argument behind those, the row's identity: it makes Draws.
   bool draws = false;
-  // It is of all axes of its first tensor argument. Behind `batch` that is the batch's axis, too: no row's affair.
+  // It is of all axes of its first tensor argument. Behind `batch` that is the batch's axis, too:
+  // no row's affair.
   bool takes_all_axes = false;
-  // Its tensor arguments broadcast, as those of arithmetic do: behind `batch` they must do so row by row.
+  // Its tensor arguments broadcast, as those of arithmetic do: behind `batch` they must do so row
+  // by row.
   bool broadcasts = false;
   // The result itself, where it is always the same strings; else null.
   std::shared_ptr<const std::vector<std::string>> texts = nullptr;
@@ -75,10 +78,12 @@ struct RowFunction {
   std::string_view doc;
   // An error is InvalidArgument: "expected a string scalar, found uint8 (194,)".
   absl::StatusOr<BoundRowFunction> (*bind)(absl::Span<const Argument> arguments);
-  // Has an argument "seed" and binds a kernel that draws. Two calls of it are never one, unless both are given the same seed: then
-  // they draw the same numbers, so that an image and its mask can be moved alike.
+  // Has an argument "seed" and binds a kernel that draws. Two calls of it are never one, unless
+  // both are given the same seed: then they draw the same numbers, so that an image and its mask
+  // can be moved alike.
   bool random = false;
-  // In the place of `bind`, of a function that reads files: those that the spec may name, which outlive the kernel.
+  // In the place of `bind`, of a function that reads files: those that the spec may name, which
+  // outlive the kernel.
   absl::StatusOr<BoundRowFunction> (*bind_files)(absl::Span<const Argument> arguments,
                                                  FileSystem& files) = nullptr;
 };
@@ -108,11 +113,13 @@ struct ElementwiseFunction {
   TypeRule rule;
   kernels::Operation operation;
   DType cast_to = DType::kInvalid;
-  // Of flags, where they are computed otherwise than integers: the function that does it. One with one argument more gets False as the last.
+  // Of flags, where they are computed otherwise than integers: the function that does it. One with
+  // one argument more gets False as the last.
   std::string_view of_flags = {};
   // Of strings: the function that takes them. "": they are refused.
   std::string_view of_strings = {};
-  // Of comparisons: what they give of a lesser number and a greater one, and of a greater one and a lesser one.
+  // Of comparisons: what they give of a lesser number and a greater one, and of a greater one and a
+  // lesser one.
   bool of_lesser = false;
   bool of_greater = false;
 };
@@ -126,7 +133,8 @@ struct BoundView {
   std::vector<int32_t> source;
 };
 
-// A function that only rearranges its first argument; the others are literals, or what the data gives.
+// A function that only rearranges its first argument; the others are literals, or what the data
+// gives.
 struct ViewFunction {
   std::string_view name;
   std::string_view signature;
@@ -134,8 +142,9 @@ struct ViewFunction {
   // `arguments[0]` is one row; all its sizes are known. `batched` tells that the text sees an axis
   // in front of it (a literal shape then begins with -1, axes count from it).
   absl::StatusOr<BoundView> (*bind)(absl::Span<const Argument> arguments, bool batched);
-  // The same of a row whose sizes only the data tells, of one that is too large for a list of its elements, or where another argument is of
-  // the data: as a kernel that gets the row, and behind it the other tensor_arguments. `batched` is then true where any of them is.
+  // The same of a row whose sizes only the data tells, of one that is too large for a list of its
+  // elements, or where another argument is of the data: as a kernel that gets the row, and behind
+  // it the other tensor_arguments. `batched` is then true where any of them is.
   absl::StatusOr<BoundRowFunction> (*bind_row)(absl::Span<const Argument> arguments, bool batched);
 };
 

@@ -35,7 +35,8 @@ const Node* CommonBits(absl::Span<const Node* const> arguments) {
   return bits;
 }
 
-// Arithmetic on one narrower value and constants, so that its elements are better moved in front of it.
+// Arithmetic on one narrower value and constants, so that its elements are better moved in front of
+// it.
 bool WidensOneValue(const Node& node) {
   const Node* at = &node;
   while (at->kind == Node::Kind::kElementwise) {
@@ -164,7 +165,8 @@ absl::StatusOr<const Node*> Graph::View(const Node* value, const Shape& shape,
     }
     return View(value->arguments[0], shape, std::move(source));
   }
-  // A rearrangement moves fewer bytes in front of what makes them wider. Bits are unpacked in any order and type for nothing.
+  // A rearrangement moves fewer bytes in front of what makes them wider. Bits are unpacked in any
+  // order and type for nothing.
   if (!source.empty() && value->kind == Node::Kind::kElementwise && value->fixed() &&
       static_cast<int64_t>(source.size()) <= value->elements() &&
       (value->function->rule == TypeRule::kCast

@@ -4,7 +4,7 @@
 // Threads:  one thread, while a program is compiled.
 // Owns:     its nodes, until destruction.
 // Limits:   kMaxNodes nodes; kMaxRowElements elements in one row of one value; kMaxConstantBytes in
-// all constants.
+//           all constants.
 #pragma once
 
 #include <cstdint>
@@ -86,11 +86,13 @@ class Graph {
                                    std::vector<int32_t> source);
   // Repeats axes of one element, as NumPy's broadcast_to.
   absl::StatusOr<const Node*> Broadcast(const Node* value, const Shape& shape);
-  // `key`: of the function, whose name it begins with, and its literals. `sizes_of`: as of a node, where it is another's; null: its own.
+  // `key`: of the function, whose name it begins with, and its literals. `sizes_of`: as of a node,
+  // where it is another's; null: its own.
   absl::StatusOr<const Node*> Row(BoundRowFunction row, std::vector<const Node*> arguments,
                                   const std::string& key, const Node* sizes_of = nullptr);
 
-  // The identities of the rows, which are the input behind all others; before it is asked for, their number must be set.
+  // The identities of the rows, which are the input behind all others; before it is asked for,
+  // their number must be set.
   void set_identity_input(int input) { identity_input_ = input; }
   absl::StatusOr<const Node*> Identity();
   bool has_identity() const { return identity_ != nullptr; }
@@ -99,7 +101,8 @@ class Graph {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
  private:
-  // Of values that were already rearranged alike: those that are used many times are looked at once.
+  // Of values that were already rearranged alike: those that are used many times are looked at
+  // once.
   using Views = std::map<const Node*, const Node*>;
   absl::StatusOr<const Node*> View(const Node* value, const Shape& shape,
                                    std::vector<int32_t> source, Views* views);

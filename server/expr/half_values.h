@@ -1,4 +1,5 @@
-// Values of float16 and bfloat16, which nothing is computed in, as float32, which holds each of them.
+// Values of float16 and bfloat16, which nothing is computed in, as float32, which holds each of
+// them.
 //
 // Threads:  binding while a program is compiled; the kernel is safe from any thread.
 #pragma once

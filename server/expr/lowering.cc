@@ -20,7 +20,8 @@ bool IsCast(const Node& node) {
   return node.kind == Node::Kind::kElementwise && node.function->rule == TypeRule::kCast;
 }
 
-// The elementwise functions that lie between `node` and `leaves`, in the order in which they are computed: "divide, subtract".
+// The elementwise functions that lie between `node` and `leaves`, in the order in which they are
+// computed: "divide, subtract".
 std::string ElementwiseNames(const Node& node, const std::set<const Node*>& leaves) {
   constexpr size_t kMostNames = 4;
   std::vector<const Node*> waiting = {&node};

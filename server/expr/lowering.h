@@ -1,4 +1,5 @@
-// Cuts the graph into steps: element-wise regions, fused bit choices, rearrangements and row kernels, each of which fills one column.
+// Cuts the graph into steps: element-wise regions, fused bit choices, rearrangements and row
+// kernels, each of which fills one column.
 //
 // Threads:  one thread, while a program is compiled.
 // Owns:     the steps until Lower() hands them over.
@@ -16,7 +17,8 @@
 
 namespace penstock::expr {
 
-// What a program runs. Columns are numbered: inputs, outputs, temporaries; constants count down from -1.
+// What a program runs. Columns are numbered: inputs, outputs, temporaries; constants count down
+// from -1.
 struct Steps {
   std::vector<std::unique_ptr<Step>> steps;
   // What each of them computes, by the names of its functions: "decode_jpeg, resize".
@@ -27,8 +29,8 @@ struct Steps {
   // Bytes of one row of each temporary; 0 for those whose size only the data tells.
   std::vector<size_t> temporary_bytes;
   std::vector<std::vector<uint8_t>> constants;
-  // Whether a row kernel runs: rows are then handled one at a time, so that the lowest failing one is found and its temporaries
-  // stay in cache.
+  // Whether a row kernel runs: rows are then handled one at a time, so that the lowest failing one
+  // is found and its temporaries stay in cache.
   bool row_by_row = false;
 };
 

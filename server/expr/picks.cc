@@ -165,7 +165,8 @@ void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_
   }
 }
 
-// Copies all that a route takes, which is something; what lies together at the end of the axes goes in one piece.
+// Copies all that a route takes, which is something; what lies together at the end of the axes goes
+// in one piece.
 void CopyRoute(const Route& route, const uint8_t* data, size_t element_bytes, uint8_t* to) {
   // Axes that are walked as one.
   absl::InlinedVector<Walk, 6> walks;

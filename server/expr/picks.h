@@ -1,5 +1,6 @@
-// NumPy's basic subscripts, transposition and broadcasting of tensors that are no fixed block of memory: of sizes that only the data
-// tells, and of strings. Where a tensor is one, the same becomes a view.
+// NumPy's basic subscripts, transposition and broadcasting of tensors that are no fixed block of
+// memory: of sizes that only the data tells, and of strings. Where a tensor is one, the same
+// becomes a view.
 //
 // Threads:  while a program is compiled; the kernel is safe from any thread.
 // Cost:     one copy of what is taken, in runs as long as they lie together.
@@ -16,7 +17,8 @@
 
 namespace penstock::expr {
 
-// What a subscript takes from one axis, or an axis of one element that it adds. All of an axis by default.
+// What a subscript takes from one axis, or an axis of one element that it adds. All of an axis by
+// default.
 struct Pick {
   enum class Kind : uint8_t { kSlice, kIndex, kList, kNewAxis };
 
@@ -28,7 +30,8 @@ struct Pick {
   int64_t step = 1;
   // kIndex (one, whose axis is gone) and kList, as written.
   std::vector<int64_t> indices;
-  // Which of the subscript's integers of the data stand in the place of `start`, `stop`, and the index.
+  // Which of the subscript's integers of the data stand in the place of `start`, `stop`, and the
+  // index.
   std::optional<size_t> start_from;
   std::optional<size_t> stop_from;
   std::optional<size_t> index_from;
@@ -46,14 +49,15 @@ struct Stretch {
 // Python's rules: negative bounds count from the end, and all are cut to the axis.
 Stretch StretchOf(const Pick& slice, int64_t size);
 
-// The axes of the result are those of the picks that are not indices, in their order. REQUIRES: each axis of `type` in one pick; indices that
-// are inside of the sizes that are known. Another index outside of an axis is an error of its row. `integers`: of the data, which picks name;
-// they stand behind the tensor in the arguments.
+// The axes of the result are those of the picks that are not indices, in their order. REQUIRES:
+// each axis of `type` in one pick; indices that are inside of the sizes that are known. Another
+// index outside of an axis is an error of its row. `integers`: of the data, which picks name; they
+// stand behind the tensor in the arguments.
 BoundRowFunction BindPicks(const TensorType& type, std::vector<Pick> picks,
                            DataIntegers integers = {});
 
-// A kernel whose first argument is repeated to the shape to which all of them broadcast: `shape`, as far as it is known. Shapes that do not
-// broadcast are an error of the row.
+// A kernel whose first argument is repeated to the shape to which all of them broadcast: `shape`,
+// as far as it is known. Shapes that do not broadcast are an error of the row.
 BoundRowFunction BindBroadcast(DType dtype, const Shape& shape);
 // The same to the shape of the second argument.
 BoundRowFunction BindBroadcastTo(DType dtype, const Shape& shape);

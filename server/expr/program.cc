@@ -159,7 +159,8 @@ class StepProgram : public Program {
   int group_rows_ = 1 << 20;
 };
 
-// A text as messages quote it: of a long one what stands around the column, counted from 1 in bytes.
+// A text as messages quote it: of a long one what stands around the column, counted from 1 in
+// bytes.
 std::string Quoted(const std::string& text, size_t column) {
   constexpr size_t kAround = 400;
   if (text.size() <= 2 * kAround) return text;
@@ -244,7 +245,8 @@ absl::StatusOr<std::unique_ptr<Program>> CompileFor(const Signature& inputs,
   Graph graph;
   std::vector<NamedValue> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // A list is a list here, whatever a batch makes of it. Of packed rows a program can only hand on the bytes.
+    // A list is a list here, whatever a batch makes of it. Of packed rows a program can only hand
+    // on the bytes.
     TensorType type = inputs[i].type;
     if (type.packed()) {
       type.dtype = DType::kString;

@@ -61,10 +61,11 @@ class Program {
   virtual bool draws() const = 0;
 
   // Computes rows [0, rows). `in` has one column for each input feature, in the order of the
-  // signature given to Compile(). An output of known size goes to out[i].data, row after row without
-  // gaps; the columns of others, of strings and of unknown sizes, are set: they are views of inputs
-  // or lie in the arena. On failure rows of `out` are undefined. `past_caches`: the outputs are parts of something larger than the
-  // caches, which nobody reads before all of it is written; so stores go past them where they can. All are done when Run() returns.
+  // signature given to Compile(). An output of known size goes to out[i].data, row after row
+  // without gaps; the columns of others, of strings and of unknown sizes, are set: they are views
+  // of inputs or lie in the arena. On failure rows of `out` are undefined. `past_caches`: the
+  // outputs are parts of something larger than the caches, which nobody reads before all of it is
+  // written; so stores go past them where they can. All are done when Run() returns.
   virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out, Arena& arena,
                         bool past_caches = false) const = 0;
   // The same where all outputs are of known size.

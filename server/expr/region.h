@@ -4,9 +4,8 @@
 // Threads:  constant after Build(); Run() is safe from any thread.
 // Owns:     its instructions and constants.
 // Cost:     Run() writes `elements` results; about 30 ns a call besides the arithmetic, more when
-// the number of elements is no
-//           multiple of a short step (two vectors), since the rest goes through buffers on the
-//           stack.
+//           the number of elements is no multiple of a short step (two vectors), since the rest
+//           goes through buffers on the stack.
 #pragma once
 
 #include <cstdint>
@@ -29,19 +28,22 @@ enum class Lanes : uint8_t { kVector, kScalar };
 class Region {
  public:
   // Columns that it reads, in the order of Run()'s `inputs`: nodes for which `is_leaf` is true, and
-  // all that are neither element-wise nor views of the same order nor constants. Of a scalar that is repeated along a row: the scalar.
+  // all that are neither element-wise nor views of the same order nor constants. Of a scalar that
+  // is repeated along a row: the scalar.
   static absl::StatusOr<std::unique_ptr<Region>> Build(const Node& root,
                                                        const std::set<const Node*>& leaves,
                                                        Lanes lanes);
 
   const std::vector<const Node*>& inputs() const { return inputs_; }
-  // Whether an input is one value for all elements of a row: Run() is then called row by row, and reads kSplatBytes of copies of it.
+  // Whether an input is one value for all elements of a row: Run() is then called row by row, and
+  // reads kSplatBytes of copies of it.
   bool repeats(size_t input) const { return columns_[input].element_bytes == 0; }
   bool any_repeats() const { return any_repeats_; }
   static constexpr size_t kSplatBytes = 64;  // the widest vector
 
   // Input i has `elements` values of the type of inputs()[i], and `out` room for as many of the
-  // root's, at any alignment. Periodic constants begin at element `first`. `past_caches`: as kernels::LaneState has it.
+  // root's, at any alignment. Periodic constants begin at element `first`. `past_caches`: as
+  // kernels::LaneState has it.
   void Run(size_t first, size_t elements, const uint8_t* const* inputs, uint8_t* out,
            bool past_caches = false) const;
 
@@ -57,7 +59,8 @@ class Region {
     uint8_t element_bytes;  // 0: one value for all elements
   };
 
-  // Constants that stay the same for long runs of elements (one value a plane) are broadcast, run by run.
+  // Constants that stay the same for long runs of elements (one value a plane) are broadcast, run
+  // by run.
   struct HeldConstant {
     uint16_t operand;
     uint8_t* values;  // kSplatBytes of the same value for each run

@@ -269,7 +269,8 @@ absl::Status RegionBuilder::GenerateTernary(const Node* node) {
   step.kind = Step::Kind::kOperation;
   step.operation = &operation;
   step.lane = LaneOf(node->type.dtype);
-  // The others wait while the accumulator's argument is computed: a choice's first value, else the first argument.
+  // The others wait while the accumulator's argument is computed: a choice's first value, else the
+  // first argument.
   const Node* accumulated = Skip(node->arguments[select ? 1 : 0]);
   const Node* const second = Skip(node->arguments[select ? 0 : 1]);
   const Node* third = Skip(node->arguments[2]);

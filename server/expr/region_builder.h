@@ -41,14 +41,15 @@ class RegionBuilder {
   absl::Status GenerateOperation(const Node* node);
   absl::Status GenerateCast(const Node* node);
   absl::Status GenerateTernary(const Node* node);
-  // A choice whose condition compares two operands in memory as two steps, the second of them kOperand; none if it is not such a
-  // one. `step` has the choice's lane, second operand and order.
+  // A choice whose condition compares two operands in memory as two steps, the second of them
+  // kOperand; none if it is not such a one. `step` has the choice's lane, second operand and order.
   std::vector<Step> ChoiceSteps(const Node* condition, Step step);
   // Puts aside what the accumulator holds, and brings a node into it. REQUIRES: nothing lies aside.
   absl::Status GenerateBesides(const Node* node);
   // Whether an operation's second operand may lie aside.
   bool MayLieAside(kernels::HandlerLookup lookup, int code, kernels::Lane lane) const;
-  // Whether two values are needed at once on the way to a node. A guess, since what is saved meanwhile is at hand.
+  // Whether two values are needed at once on the way to a node. A guess, since what is saved
+  // meanwhile is at hand.
   bool NeedsAside(const Node* node) const;
 
   // A node as a memory operand, if it is one without further instructions.

@@ -11,7 +11,8 @@ using kernels::Lane;
 using kernels::Span;
 using Steps = absl::Span<const RegionStep>;
 
-// A load and the two or three operations behind it as one instruction, and the store of the result, too, if form.stored.
+// A load and the two or three operations behind it as one instruction, and the store of the result,
+// too, if form.stored.
 struct Chain {
   kernels::Handler run = nullptr;  // null: the steps are none
   size_t steps = 0;
@@ -99,7 +100,8 @@ Chain FindChain(Steps steps, size_t first, Form form) {
   return {};
 }
 
-// Has operations do the work of the loads before them and of the store behind them, where there is code for it.
+// Has operations do the work of the loads before them and of the store behind them, where there is
+// code for it.
 void Fuse(Steps steps, std::vector<kernels::Instruction>& code, Form form) {
   size_t count;  // of steps whose work is done by one
   for (size_t i = 0; i < steps.size(); i += count) {

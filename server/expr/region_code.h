@@ -1,5 +1,6 @@
-// The steps of a region as instructions of the lane program (server/kernels/lane_program.h): finds the code of each in a form, and has
-// one instruction do the work of several where there is code for that.
+// The steps of a region as instructions of the lane program (server/kernels/lane_program.h): finds
+// the code of each in a form, and has one instruction do the work of several where there is code
+// for that.
 //
 // Threads:  any.
 #pragma once
@@ -53,7 +54,8 @@ struct RegionStep {
 // The code of an operation or a choice; null where the form has none.
 kernels::Handler FindOperation(const RegionStep& step, kernels::Form form);
 
-// One instruction for each step, and the last one, which ends the program. Internal where a step has no code in that form.
+// One instruction for each step, and the last one, which ends the program. Internal where a step
+// has no code in that form.
 absl::StatusOr<std::vector<kernels::Instruction>> EncodeSteps(absl::Span<const RegionStep> steps,
                                                               kernels::Form form);
 

@@ -12,7 +12,8 @@ namespace {
 
 using kernels::Lane;
 
-// Arrays that do not repeat themselves after so many elements are long: in L1 they would take the place of data.
+// Arrays that do not repeat themselves after so many elements are long: in L1 they would take the
+// place of data.
 constexpr size_t kLongPeriod = 1024;
 // Shorter runs cost more in calls than their constants do in memory.
 constexpr size_t kRunElementsMin = 256;

@@ -227,7 +227,8 @@ class RowStep : public Step {
     }
     if (RunTogether(frame)) return {};
     absl::InlinedVector<RowValue, 4> values(arguments_.size());
-    // What is the same for all rows is set once: a row of a cheap kernel takes less time than copying a shape.
+    // What is the same for all rows is set once: a row of a cheap kernel takes less time than
+    // copying a shape.
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (argument_bytes_[i] == kElsewhere) continue;
       values[i].bytes = argument_bytes_[i];
@@ -260,7 +261,8 @@ class RowStep : public Step {
       } else {
         const size_t bytes = out_bytes_;
         uint8_t* data = frame.columns[to_].data + r * bytes;
-        // What the row needed is free, and warm, for the next one: nothing but the result is left of it.
+        // What the row needed is free, and warm, for the next one: nothing but the result is left
+        // of it.
         const Arena::Mark mark = frame.arena->GetMark();
         if (epilogue_ != nullptr) {
           EpilogueOutput out(*epilogue_, elements_, DTypeSize(kernel_type_.dtype),

@@ -7,7 +7,8 @@
 
 namespace penstock::expr {
 
-// Not inline: where g++ 12 sees that a list of sizes is empty, and that it is moved, it warns of the sizes that are not there.
+// Not inline: where g++ 12 sees that a list of sizes is empty, and that it is moved, it warns of
+// the sizes that are not there.
 TensorType ScalarType(DType dtype);
 
 }  // namespace penstock::expr

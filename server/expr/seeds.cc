@@ -36,7 +36,8 @@ absl::StatusOr<Assignment> Parse(std::string_view text, size_t* before) {
   return ParseAssignment(std::string(kName).append(text));
 }
 
-// By the place of its closing parenthesis, which calls lack a seed, and what stands between that and their last argument.
+// By the place of its closing parenthesis, which calls lack a seed, and what stands between that
+// and their last argument.
 void FindCalls(const Syntax& syntax, std::map<size_t, std::string_view>* places) {
   for (const SyntaxPtr& child : syntax.children) {
     if (child != nullptr) FindCalls(*child, places);

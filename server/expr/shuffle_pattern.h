@@ -1,8 +1,10 @@
-// Recognises gathers that whole vectors do: channels in another order, planes out of pixels, mirrored rows.
+// Recognises gathers that whole vectors do: channels in another order, planes out of pixels,
+// mirrored rows.
 //
 // Threads:  constant after construction.
 // Owns:     the kernel's tables.
-// Limits:   gathers whose every 16 bytes come from a few vectors; the others are left to kernels::Gather().
+// Limits:   gathers whose every 16 bytes come from a few vectors; the others are left to
+//           kernels::Gather().
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,8 @@ namespace penstock::expr {
 
 class ShufflePattern {
  public:
-  // Result element i is element source[i] of a row of `in_elements`. Null where single elements are no slower.
+  // Result element i is element source[i] of a row of `in_elements`. Null where single elements are
+  // no slower.
   static std::unique_ptr<ShufflePattern> Make(const std::vector<int32_t>& source,
                                               size_t element_bytes, size_t in_elements);
 
@@ -31,7 +34,8 @@ class ShufflePattern {
 
  private:
   ShufflePattern() = default;
-  // A short choice that is repeated all along the row, as of the channels of pixels; null if it is none.
+  // A short choice that is repeated all along the row, as of the channels of pixels; null if it is
+  // none.
   static std::unique_ptr<ShufflePattern> MakeRepeated(const std::vector<int32_t>& source,
                                                       size_t element_bytes, size_t in_elements);
 

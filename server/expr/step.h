@@ -21,7 +21,8 @@ namespace penstock::expr {
 // scattered, and set by the step that makes them.
 struct Frame {
   int rows = 0;
-  // Whether memory right behind the outputs' rows belongs to rows that are written later by the same call.
+  // Whether memory right behind the outputs' rows belongs to rows that are written later by the
+  // same call.
   bool more_rows = false;
   // Whether what is written to outputs had better go past the caches (kernels::LaneState).
   bool past_caches = false;
@@ -58,7 +59,8 @@ std::unique_ptr<Step> MakeBitStep(Place from, std::unique_ptr<BitPattern> patter
                                   const TensorType& type, Lanes lanes, int to);
 std::unique_ptr<Step> MakeRegionStep(std::unique_ptr<Region> region, std::vector<Place> inputs,
                                      const TensorType& type, int to);
-// `epilogue`, if any, works on each finished tile of the kernel's result; `type` is then what it makes of it.
+// `epilogue`, if any, works on each finished tile of the kernel's result; `type` is then what it
+// makes of it.
 std::unique_ptr<Step> MakeRowStep(std::shared_ptr<const RowKernel> kernel,
                                   const TensorType& kernel_type, std::vector<Place> arguments,
                                   std::unique_ptr<Region> epilogue, const TensorType& type,

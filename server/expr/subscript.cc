@@ -1,4 +1,5 @@
-// x[a:b, ..., [0, 4, 8], None, 3]: NumPy's subscripts, by constants: a view where the tensor is a block of memory of known size.
+// x[a:b, ..., [0, 4, 8], None, 3]: NumPy's subscripts, by constants: a view where the tensor is a
+// block of memory of known size.
 #include <algorithm>
 #include <utility>
 

@@ -38,7 +38,8 @@ struct Syntax {
   };
   Kind kind = Kind::kInteger;
   int column = 0;  // of the first character in the text, from 1
-  // kCall, of one that is written as a call: the column of its last parenthesis, and whether a comma stands in front of it.
+  // kCall, of one that is written as a call: the column of its last parenthesis, and whether a
+  // comma stands in front of it.
   int end_column = 0;
   bool ends_in_comma = false;
   uint64_t integer = 0;

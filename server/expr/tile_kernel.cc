@@ -5,7 +5,8 @@
 namespace penstock::expr {
 namespace {
 
-// Makes the filter when the first tile is asked for, so that functions draw in the order in which they work.
+// Makes the filter when the first tile is asked for, so that functions draw in the order in which
+// they work.
 class LateFilter final : public TileFilter {
  public:
   LateFilter(const RowKernel& taker, const Shape& image, absl::Span<const RowValue> others,

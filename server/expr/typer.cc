@@ -207,7 +207,8 @@ Shape ShapeOfTexts(const Syntax& syntax) {
   return shape;
 }
 
-// The texts of a list, and those of lists in it, in order; false where they are not of that shape. `shape`: of the list, an axis at least.
+// The texts of a list, and those of lists in it, in order; false where they are not of that shape.
+// `shape`: of the list, an axis at least.
 bool ReadTexts(const Syntax& syntax, absl::Span<const int64_t> shape,
                std::vector<std::string>* texts) {
   if (shape[0] != static_cast<int64_t>(syntax.children.size())) return false;

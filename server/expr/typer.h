@@ -57,7 +57,8 @@ class Typer {
   absl::StatusOr<const Node*> ConstantStrings(const NamedConstant& constant);
   Result TypeCall(const Syntax& syntax);
   Result TypeSubscript(const Syntax& syntax);
-  // An integer of the data in a subscript, which is added to `of_data`: its place there. Nothing for a constant.
+  // An integer of the data in a subscript, which is added to `of_data`: its place there. Nothing
+  // for a constant.
   absl::StatusOr<std::optional<size_t>> IntegerOfData(const Syntax& syntax, const Value& value,
                                                       std::vector<const Node*>* of_data);
   absl::StatusOr<Pick> ReadSlice(const Syntax& item, std::vector<const Node*>* of_data);
@@ -117,10 +118,12 @@ absl::Status RefusePacked(const Syntax& syntax, const Value& value);
 absl::Status CheckRowElements(const Syntax& syntax, std::string_view function,
                               const TensorType& type);
 
-// Whether another arrangement of a tensor's elements is worked out while the program is compiled. Those of others are made row by row.
+// Whether another arrangement of a tensor's elements is worked out while the program is compiled.
+// Those of others are made row by row.
 bool IsViewable(const Node& node);
 
-// Axes of operands are aligned at the end, so behind a batch all that have its axis must have as many, and no other may reach it.
+// Axes of operands are aligned at the end, so behind a batch all that have its axis must have as
+// many, and no other may reach it.
 absl::Status CheckRowsApart(const Syntax& syntax, std::string_view name,
                             const std::vector<Value>& values);
 

@@ -1,7 +1,8 @@
 // What changes the colours of an image by a number or two, which may be constants or drawn.
 //
 // Threads:  safe from any thread.
-// Cost:     one pass; contrast two, and memory for half of the image as float32 (all of one of integers).
+// Cost:     one pass; contrast two, and memory for half of the image as float32 (all of one of
+//           integers).
 #pragma once
 
 #include <array>
@@ -17,7 +18,8 @@ PixelMap HueMap(float delta);
 PixelMap SaturationMap(float factor);
 PixelMap GammaMap(float gamma, float gain);
 
-// Writes an image whose shape has been set, with each value's distance from its channel's mean multiplied.
+// Writes an image whose shape has been set, with each value's distance from its channel's mean
+// multiplied.
 void RunContrast(float factor, DType dtype, const RowValue& image, Arena& scratch, RowOutput& out);
 
 // The same of an image that comes in tiles, which are kept until its means are known.

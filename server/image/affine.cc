@@ -35,7 +35,8 @@ int64_t PixelAt(double coordinate, int64_t size) {
 
 int64_t Within(int64_t index, int64_t size) { return std::clamp<int64_t>(index, 0, size - 1); }
 
-// ---- nearest: pixels are copied, whatever they are made of ------------------------------------------------------------------
+// ---- nearest: pixels are copied, whatever they are made of
+// ------------------------------------------------------------------
 
 // Copies pixels of kBytes bytes, or of as many as it is told where that is 0.
 template <int kBytes>
@@ -52,7 +53,8 @@ class PixelWriter {
   // Pixel number `index` of the image.
   void Put(int64_t index, uint8_t*& out) const {
     const uint8_t* const from = pixels_ + index * bytes();
-    // Four bytes are moved at once where three are meant: the fourth is overwritten by the next pixel.
+    // Four bytes are moved at once where three are meant: the fourth is overwritten by the next
+    // pixel.
     if (kBytes == 3 && index != last_) {
       std::memcpy(out, from, 4);
     } else {
@@ -78,7 +80,8 @@ class PixelWriter {
   std::string fill_;
 };
 
-// Pillow takes a way of its own where rows stay rows. Its coordinates are sums of steps, each rounded.
+// Pillow takes a way of its own where rows stay rows. Its coordinates are sums of steps, each
+// rounded.
 template <int kBytes>
 NextRows StartScaled(const AffineMatrix& m, const PixelValue& fill, const ImageView& image) {
   // Those that are inside of the image follow one another.
@@ -204,7 +207,8 @@ NextRows StartNearest(const AffineMatrix& m, const PixelValue& fill, const Image
   }
 }
 
-// ---- bilinear and bicubic: values are computed in float64 -------------------------------------------------------------------
+// ---- bilinear and bicubic: values are computed in float64
+// -------------------------------------------------------------------
 
 template <typename T>
 T FromDouble(double value) {
@@ -215,7 +219,8 @@ T FromDouble(double value) {
   }
 }
 
-// Values of an image are subtracted as what they are, results of that in float64, as Pillow does it.
+// Values of an image are subtracted as what they are, results of that in float64, as Pillow does
+// it.
 template <typename T>
 double Linear(T v1, T v2, double d) {
   return v1 + (v2 - v1) * d;
@@ -299,7 +304,8 @@ Span Where(Span span, const Condition& holds) {
   return at_first ? Span{span.first, high} : Span{high, span.end};
 }
 
-// Those whose places are at least `low` and below (x, y): along a row coordinates rise or fall, rounded ones, too.
+// Those whose places are at least `low` and below (x, y): along a row coordinates rise or fall,
+// rounded ones, too.
 Span Inside(Span span, const kernels::PixelLine& line, double low, double x, double y) {
   span = Where(span, [&](int64_t i) { return line.X(i) >= low; });
   span = Where(span, [&](int64_t i) { return line.X(i) < x; });

@@ -1,5 +1,5 @@
-// Images turned, sheared, moved and scaled: each pixel of the result shows a place of the image that an affine map tells, as Pillow's
-// Image.transform takes it.
+// Images turned, sheared, moved and scaled: each pixel of the result shows a place of the image
+// that an affine map tells, as Pillow's Image.transform takes it.
 //
 // Threads:  safe from any thread.
 // Limits:   uint8 and float32, of any number of channels.
@@ -15,7 +15,8 @@
 
 namespace penstock::expr {
 
-// The pixel whose middle is (x, y) shows the image at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]); pixel 0 reaches from 0 to 1.
+// The pixel whose middle is (x, y) shows the image at (m[0] x + m[1] y + m[2], m[3] x + m[4] y +
+// m[5]); pixel 0 reaches from 0 to 1.
 using AffineMatrix = std::array<double, 6>;
 
 enum class Interpolation : uint8_t { kNearest, kBilinear, kBicubic };
@@ -30,11 +31,13 @@ struct AffineOptions {
 absl::StatusOr<AffineOptions> ReadAffineOptions(const Argument& method, const Argument& fill,
                                                 DType dtype);
 
-// Turned counter-clockwise around the image's middle, as Image.rotate of Pillow does it without `expand`.
+// Turned counter-clockwise around the image's middle, as Image.rotate of Pillow does it without
+// `expand`.
 AffineMatrix RotationMatrix(double degrees, int64_t height, int64_t width);
 
-// What is to be done to an image, around its middle: it is sheared along its rows (pixels at the bottom to the left) and its columns,
-// scaled, turned clockwise, and moved to the right and down, in pixels.
+// What is to be done to an image, around its middle: it is sheared along its rows (pixels at the
+// bottom to the left) and its columns, scaled, turned clockwise, and moved to the right and down,
+// in pixels.
 struct Movement {
   double degrees = 0;
   double translate_x = 0;

@@ -10,7 +10,8 @@
 namespace penstock::expr {
 namespace {
 
-// Number `index` of `count` from `first` to `last`, with the bits of torch.linspace: from whichever end is nearer, rounded once.
+// Number `index` of `count` from `first` to `last`, with the bits of torch.linspace: from whichever
+// end is nearer, rounded once.
 float Spaced(double first, double last, int64_t index, int64_t count) {
   const auto start = static_cast<float>(first), end = static_cast<float>(last);
   const float step = (end - start) / static_cast<float>(count - 1);

@@ -1,4 +1,5 @@
-// The operations of RandAugment, TrivialAugment and AutoAugment, as torchvision applies them to Pillow's images.
+// The operations of RandAugment, TrivialAugment and AutoAugment, as torchvision applies them to
+// Pillow's images.
 //
 // Threads:  safe from any thread.
 // Limits:   uint8 images of one or three channels.

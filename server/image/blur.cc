@@ -14,7 +14,8 @@
 namespace penstock::expr {
 namespace {
 
-// Which line stands at `index` of an axis that is mirrored at both ends. REQUIRES: -size < index < 2 size - 1.
+// Which line stands at `index` of an axis that is mirrored at both ends. REQUIRES: -size < index <
+// 2 size - 1.
 int64_t Mirrored(int64_t index, int64_t size) {
   return size - 1 - std::abs(size - 1 - std::abs(index));
 }

@@ -12,7 +12,8 @@
 
 namespace penstock::expr {
 
-// An odd number of weights; they fall to both sides as a normal distribution of this width in pixels does, and add up to 1.
+// An odd number of weights; they fall to both sides as a normal distribution of this width in
+// pixels does, and add up to 1.
 std::vector<float> GaussianWeights(int64_t size, double sigma);
 
 // An image whose sides are longer than half of the weights; the others are an error.

@@ -66,7 +66,8 @@ BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, 
                                  std::function<PixelMap(Draws& draws)> draw) {
   const DType dtype = image.dtype;
   DrawnFilter filter;
-  // What takes any number of channels looks at one value at a time, and a tile may end within a pixel.
+  // What takes any number of channels looks at one value at a time, and a tile may end within a
+  // pixel.
   if (channels == 0) {
     filter = [dtype, draw](Draws& draws, const Shape&, Arena& scratch, RowOutput& out) {
       return NewValueFilter(draw(draws), dtype, scratch, out);

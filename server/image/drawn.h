@@ -1,4 +1,5 @@
-// Functions whose result has the image's type and shape, and depends on the image and on what is drawn for its row.
+// Functions whose result has the image's type and shape, and depends on the image and on what is
+// drawn for its row.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -32,7 +33,8 @@ BoundRowFunction BindDrawn(const TensorType& image, const Argument& seed, DrawnF
 BoundRowFunction BindDrawnPixels(const TensorType& image, const Argument& seed, int64_t channels,
                                  std::function<PixelMap(Draws& draws)> draw);
 
-// The image, or what `turn` makes of it, with a probability of one half each. `turn` does not swap the axes.
+// The image, or what `turn` makes of it, with a probability of one half each. `turn` does not swap
+// the axes.
 BoundRowFunction BindDrawnTurn(const TensorType& image, const Argument& seed, const Turn& turn);
 
 }  // namespace penstock::expr

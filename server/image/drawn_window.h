@@ -21,9 +21,10 @@ void NoteWindow(const Window& window, Draws& draws);
 absl::StatusOr<BoundRowFunction> BindDrawnWindow(const TensorType& image, const Argument& seed,
                                                  int64_t height, int64_t width, DrawWindow draw);
 
-// As torchvision's RandomResizedCrop draws it: ten times a part of the area, evenly from [low, high], and a ratio of width to
-// height, evenly by its logarithm; the first of them that fits lies anywhere with the same probability. If none does, it is the
-// largest window in the middle whose ratio is within the limits.
+// As torchvision's RandomResizedCrop draws it: ten times a part of the area, evenly from [low,
+// high], and a ratio of width to height, evenly by its logarithm; the first of them that fits lies
+// anywhere with the same probability. If none does, it is the largest window in the middle whose
+// ratio is within the limits.
 struct WindowLimits {
   double scale_low = 0.08;
   double scale_high = 1;

@@ -20,7 +20,8 @@ inline absl::Status CheckContents(const Argument& contents) {
                        absl::StrCat("a string scalar, found ", TypeToString(contents.type)));
 }
 
-// Reads the constant `channels` of a format whose images have three channels or four: 3, 4, or 0 for as many as the image has.
+// Reads the constant `channels` of a format whose images have three channels or four: 3, 4, or 0
+// for as many as the image has.
 inline absl::Status ReadColorChannels(const Argument& argument, int* channels) {
   int64_t read = 0;
   if (absl::Status status = ReadConstant(argument, "channels", 0, 4, &read); !status.ok())
@@ -39,7 +40,8 @@ absl::Status DecodeInto(Decoder& decoder, size_t bytes, RowOutput& out) {
   return absl::OkStatus();
 }
 
-// The pixels of the image, as (height, width, channels). A Decoder has Start(), which reads the header, and Decode().
+// The pixels of the image, as (height, width, channels). A Decoder has Start(), which reads the
+// header, and Decode().
 template <typename Decoder, typename Options>
 absl::Status DecodeContents(const RowValue& contents, const Options& options, RowOutput& out) {
   Decoder decoder;

@@ -1,6 +1,6 @@
-// Functions that change each pixel by itself, computed in float32 as TensorFlow does: integers become
-// 0..1 by the product with float32(1 / greatest), and come back by the product with greatest + 0.5,
-// clipped, its fraction dropped.
+// Functions that change each pixel by itself, computed in float32 as TensorFlow does: integers
+// become 0..1 by the product with float32(1 / greatest), and come back by the product with greatest
+// + 0.5, clipped, its fraction dropped.
 //
 // Threads:  safe from any thread.
 // Limits:   uint8, int8, uint16, int16 and float32. NaN becomes 0 as an integer.

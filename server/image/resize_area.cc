@@ -35,7 +35,8 @@ struct Cover {
   float share(int64_t i) const { return i == start ? begin : i == end - 1 ? finish : 1.0f; }
 };
 
-// The covers of a line's pixels. Those that rounding makes reach beyond the image, whose last pixel then counts twice, are at its end.
+// The covers of a line's pixels. Those that rounding makes reach beyond the image, whose last pixel
+// then counts twice, are at its end.
 class LineCovers {
  public:
   LineCovers(int64_t width_in, int64_t width_out, float scale, Arena& scratch)

@@ -1,5 +1,6 @@
 // "bicubic" without antialiasing: R. G. Keys' convolution (a = -0.5) over four pixels, at positions
-// rounded to 1/1024; pixels beyond the image have no weight, and the others are scaled to a sum of 1.
+// rounded to 1/1024; pixels beyond the image have no weight, and the others are scaled to a sum of
+// 1.
 #include <algorithm>
 #include <cmath>
 #include <limits>

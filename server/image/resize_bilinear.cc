@@ -35,7 +35,8 @@ class RowsOfReader {
       : reader_(reader),
         height_(shape[0]),
         row_bytes_(shape[1] * shape[2]),
-        // libjpeg-turbo writes rows that begin on a vector past the caches, but by a way round (codec/jpeg.cc).
+        // libjpeg-turbo writes rows that begin on a vector past the caches, but by a way round
+        // (codec/jpeg.cc).
         rows_(scratch.Allocate(kUnaligned + kRowsAtOnce * row_bytes_) + kUnaligned) {}
 
   // Of any bytes behind an error.
@@ -110,7 +111,8 @@ class RowPair {
   int32_t bottom_index_ = -1;
 };
 
-// Writes the window of what is resized to `full_height` x `full_width` pixels. It has pixels and lies inside.
+// Writes the window of what is resized to `full_height` x `full_width` pixels. It has pixels and
+// lies inside.
 template <typename Rows>
 void RunOnRows(Rows& image, const Shape& shape, int64_t full_height, int64_t full_width,
                const Window& window, Arena& scratch, RowOutput& out) {

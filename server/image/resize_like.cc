@@ -1,8 +1,10 @@
-// Resizing by the conventions of Pillow and OpenCV: which pixels count, how much, and where results are rounded.
+// Resizing by the conventions of Pillow and OpenCV: which pixels count, how much, and where results
+// are rounded.
 //
-// Pillow (ImagingResample): every filter is widened as the image shrinks; bytes are summed in integers of 22 fractional bits, and rounded
-// and clipped after the columns and after the rows, in that order (releases from 13 on sometimes take the rows first). OpenCV (cv::resize): nothing is widened, pixels beyond the image repeat its edge,
-// bytes are rounded once, at the end.
+// Pillow (ImagingResample): every filter is widened as the image shrinks; bytes are summed in
+// integers of 22 fractional bits, and rounded and clipped after the columns and after the rows, in
+// that order (releases from 13 on sometimes take the rows first). OpenCV (cv::resize): nothing is
+// widened, pixels beyond the image repeat its edge, bytes are rounded once, at the end.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +18,8 @@
 namespace penstock::expr {
 namespace {
 
-// What a position of the result takes of an axis: `count` pixels from `first` on. Beyond the ends the nearest pixel is meant.
+// What a position of the result takes of an axis: `count` pixels from `first` on. Beyond the ends
+// the nearest pixel is meant.
 struct Taps {
   int64_t count = 0;
   std::vector<int64_t> first;
@@ -69,7 +72,8 @@ Taps PillowTaps(int64_t from, int64_t to, Filter filter, double radius) {
   return taps;
 }
 
-// Positions are summed up from pixel to pixel, as Pillow does: what lies on a border is then on the same side of it.
+// Positions are summed up from pixel to pixel, as Pillow does: what lies on a border is then on the
+// same side of it.
 Taps PillowNearest(int64_t from, int64_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   Taps taps;

@@ -45,15 +45,17 @@ absl::Status CheckResize(const Shape& image, int64_t height, int64_t width);
 // The same: one of which a method keeps too much between its passes.
 absl::Status CheckResizeLines(const ResizeMethod& method, const Shape& image, int64_t width);
 
-// Resizes an image of any dtype that CheckResizeImage() lets pass. REQUIRES: CheckResize() and CheckResizeLines().
+// Resizes an image of any dtype that CheckResizeImage() lets pass. REQUIRES: CheckResize() and
+// CheckResizeLines().
 void RunResize(const ResizeMethod& method, DType dtype, const RowValue& image, int64_t height,
                int64_t width, Arena& scratch, RowOutput& out);
 
 // A part of what ResizeBilinear() writes, of one pixel at least. `window` lies inside.
 void ResizeBilinearWindow(DType dtype, const RowValue& image, int64_t height, int64_t width,
                           const Window& window, Arena& scratch, RowOutput& out);
-// The same of the image of uint8 and this shape that `reader` gives, whole: of one that has rows only some are there at a time, so that a large image leaves
-// the nearer caches to other things. An error is the reader's; what was written then means nothing.
+// The same of the image of uint8 and this shape that `reader` gives, whole: of one that has rows
+// only some are there at a time, so that a large image leaves the nearer caches to other things. An
+// error is the reader's; what was written then means nothing.
 absl::Status ResizeBilinearRead(PartReader& reader, const Shape& image, int64_t height,
                                 int64_t width, Arena& scratch, RowOutput& out);
 void ResizeBilinear(DType, const RowValue&, int64_t, int64_t, Arena&, RowOutput&);

@@ -1,4 +1,5 @@
-// Functions that make an image of another of the same shape and dtype, row after row, and can be put one behind the other.
+// Functions that make an image of another of the same shape and dtype, row after row, and can be
+// put one behind the other.
 //
 // Threads:  safe from any thread; a NextRows belongs to one.
 // Cost:     rows go out in tiles of about 4 KiB.
@@ -26,11 +27,13 @@ struct ImageView {
 
 ImageView ViewOf(DType dtype, const RowValue& image);
 
-// Writes the next `num_rows` rows of the result, the first time its first; so many bytes behind them may be overwritten.
+// Writes the next `num_rows` rows of the result, the first time its first; so many bytes behind
+// them may be overwritten.
 inline constexpr size_t kRowsPadding = 64;
 using NextRows = std::function<void(int64_t num_rows, uint8_t* out)>;
 
-// Begins the result of one image of at least one value, which outlives it, as does what it allocates from `scratch`. An error is the row's.
+// Begins the result of one image of at least one value, which outlives it, as does what it
+// allocates from `scratch`. An error is the row's.
 using StartRows = std::function<absl::StatusOr<NextRows>(const ImageView& image, Arena& scratch)>;
 
 // The image's own rows.

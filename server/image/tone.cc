@@ -19,7 +19,8 @@ using ByteTable = std::array<uint8_t, 256>;
 using Histogram = std::array<int64_t, 256>;
 
 std::vector<Histogram> CountValues(const ImageView& image) {
-  // Neighbours are often alike. Counted by turns in tables of their own, they do not wait for one another.
+  // Neighbours are often alike. Counted by turns in tables of their own, they do not wait for one
+  // another.
   constexpr size_t kTurns = 4;
   const auto channels = static_cast<size_t>(image.channels);
   std::vector<std::array<uint32_t, 256>> counts(kTurns * channels);

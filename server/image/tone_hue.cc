@@ -12,7 +12,8 @@ struct HueAndSaturation {
   uint8_t saturation = 0;
 };
 
-// Of convert("HSV") of Pillow, whose value is the greatest channel: quotients in float32, the circle in float64, fractions dropped.
+// Of convert("HSV") of Pillow, whose value is the greatest channel: quotients in float32, the
+// circle in float64, fractions dropped.
 HueAndSaturation ToHue(const uint8_t* pixel, uint8_t greatest, uint8_t least) {
   if (greatest == least) return {};
   const auto spread = static_cast<float>(greatest - least);
@@ -33,8 +34,9 @@ HueAndSaturation ToHue(const uint8_t* pixel, uint8_t greatest, uint8_t least) {
   return {static_cast<uint8_t>(turn * 255.0), static_cast<uint8_t>(saturation * 255.0)};
 }
 
-// Which channel of a hue is the greatest, the one between and the least, and how near the one between comes to the least: from falling
-// hues it is further off the deeper they are in their sixth of the circle, and rounded once more on the way.
+// Which channel of a hue is the greatest, the one between and the least, and how near the one
+// between comes to the least: from falling hues it is further off the deeper they are in their
+// sixth of the circle, and rounded once more on the way.
 struct Sixth {
   uint8_t greatest = 0;
   uint8_t between = 0;

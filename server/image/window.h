@@ -21,7 +21,8 @@ struct Window {
   int64_t width = 0;
 };
 
-// Where the window lies for an image of this size; `integers`: of the call. An error is one of the image: "smaller than".
+// Where the window lies for an image of this size; `integers`: of the call. An error is one of the
+// image: "smaller than".
 using PlaceWindow = std::function<absl::StatusOr<Window>(int64_t height, int64_t width,
                                                          absl::Span<const int64_t> integers)>;
 
@@ -33,7 +34,8 @@ absl::Status RunWindowOnPart(const Window& window, DType dtype, PartReader& read
 void RunWindow(const Window& window, DType dtype, const RowValue& image, RowOutput& out);
 
 // The call of a function that copies a window. `height` and `width` are the result's, kUnknownSize
-// where they depend on the image's or on the data: then `place` tells them where that is known. `integers`: that `place` is given.
+// where they depend on the image's or on the data: then `place` tells them where that is known.
+// `integers`: that `place` is given.
 absl::StatusOr<BoundRowFunction> BindWindow(const TensorType& image, int64_t height, int64_t width,
                                             PlaceWindow place, DataIntegers integers = {});
 

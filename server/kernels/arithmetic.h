@@ -2,7 +2,7 @@
 // its lookup.
 //
 // Threads:  safe from any thread. The lookups return code for the current instruction set
-// (highway's dynamic dispatch).
+//           (highway's dynamic dispatch).
 #pragma once
 
 #include "server/kernels/lane_program.h"
@@ -56,8 +56,9 @@ enum class Comparison : int {
 };
 Handler FindComparison(int code, Lane lane, Form form);
 
-// Three arguments. select(condition, a, b) takes a as the accumulator, the condition as the first operand (int32 lanes) and b as
-// the second, the reverse takes b as the accumulator and a as the second; clip(x, low, high) takes them in order.
+// Three arguments. select(condition, a, b) takes a as the accumulator, the condition as the first
+// operand (int32 lanes) and b as the second, the reverse takes b as the accumulator and a as the
+// second; clip(x, low, high) takes them in order.
 enum class Selection : int { kSelect, kReverseSelect, kClip };
 Handler FindSelection(int code, Lane lane, Form form);
 
@@ -65,8 +66,8 @@ Handler FindSelection(int code, Lane lane, Form form);
 enum class Test : int { kIsNan, kIsInf, kIsFinite, kSignbit, kLogicalNot };
 Handler FindTest(int code, Lane lane, Form form);
 
-// One argument. Integer types have kNegative, kAbsolute, kSign, kInvert and kSquare; floating ones all but
-// kInvert.
+// One argument. Integer types have kNegative, kAbsolute, kSign, kInvert and kSquare; floating ones
+// all but kInvert.
 enum class Simple : int {
   kNegative,
   kAbsolute,

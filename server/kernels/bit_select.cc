@@ -24,10 +24,11 @@ using ByteTag = hn::FixedTag<uint8_t, kChunk>;
 template <size_t kChunk>
 using BitMask = hn::Mask<ByteTag<kChunk>>;
 
-// Calls visit(mask, i) for each vector of elements i, i + 1 … that begins in front of `count`, with the elements whose bits are set.
+// Calls visit(mask, i) for each vector of elements i, i + 1 … that begins in front of `count`, with
+// the elements whose bits are set.
 #if HWY_TARGET <= HWY_AVX3
-// A mask register is shifted where it lies: by way of a general one, which is what a plain shift compiles to, a vector took six cycles
-// instead of two on Zen 4.
+// A mask register is shifted where it lies: by way of a general one, which is what a plain shift
+// compiles to, a vector took six cycles instead of two on Zen 4.
 template <size_t kShift, size_t kChunk>
 HWY_INLINE auto UpperBits(BitMask<kChunk> bits) {
   if constexpr (kShift == 0) {
@@ -150,8 +151,8 @@ void SelectRows(const BitSelectTable& shared, const Column& in, size_t rows, uin
   }
 }
 
-// Whole rows of few tables: `kPeriod` chunks, and constants that repeat after kConstants vectors. All of them stay in registers, so
-// that nothing but the row's bytes is loaded between the stores.
+// Whole rows of few tables: `kPeriod` chunks, and constants that repeat after kConstants vectors.
+// All of them stay in registers, so that nothing but the row's bytes is loaded between the stores.
 template <size_t kBytes, size_t kChunk, size_t kPeriod, size_t kConstants>
 void SelectSmallRows(const BitSelectTable& table, const Column& in, size_t rows,
                      uint8_t* out_bytes) {
@@ -190,7 +191,8 @@ void SelectSmallRows(const BitSelectTable& table, const Column& in, size_t rows,
 }
 
 #if HWY_TARGET > HWY_AVX3
-// Rows of words: three instructions a vector. With mask registers the chunks' bits need no widening, and are as fast.
+// Rows of words: three instructions a vector. With mask registers the chunks' bits need no
+// widening, and are as fast.
 template <size_t kBytes, size_t kVectors>
 void SelectWords(const BitSelectTable& table, const Column& in, size_t rows, uint8_t* out_bytes) {
   using T = Element<kBytes>;

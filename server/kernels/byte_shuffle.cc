@@ -8,7 +8,8 @@
 
 #include "hwy/highway.h"
 
-// A chunk is one vector of the least instruction set. Wider ones shuffle inside such vectors too, so this is compiled once.
+// A chunk is one vector of the least instruction set. Wider ones shuffle inside such vectors too,
+// so this is compiled once.
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {

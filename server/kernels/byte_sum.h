@@ -1,9 +1,12 @@
-// Weighted sums of bytes in integers, rounded and clipped to bytes again: the two passes of a resizing as Pillow does it.
+// Weighted sums of bytes in integers, rounded and clipped to bytes again: the two passes of a
+// resizing as Pillow does it.
 //
-// A weight is an integer with kByteFractionBits bits behind the point; a sum begins with one half, and its fraction is dropped.
+// A weight is an integer with kByteFractionBits bits behind the point; a sum begins with one half,
+// and its fraction is dropped.
 //
 // Threads:  pure.
-// Limits:   weights of a sum add up to at most 2 in size. One byte behind a line of three channels is read, and one behind its result may be overwritten.
+// Limits:   weights of a sum add up to at most 2 in size. One byte behind a line of three channels
+//           is read, and one behind its result may be overwritten.
 // Cost:     rows by vectors; a pixel's term about a nanosecond.
 #pragma once
 
@@ -18,7 +21,8 @@ inline constexpr int kByteFractionBits = 22;
 void SumByteRows(const uint8_t* const* rows, const int32_t* weights, size_t num_rows, size_t count,
                  uint8_t* out);
 
-// Which pixels of a line each pixel of the result is made of: counts[x] of them from starts[x] on, with weights[x * span] and those behind it.
+// Which pixels of a line each pixel of the result is made of: counts[x] of them from starts[x] on,
+// with weights[x * span] and those behind it.
 struct ByteSpans {
   size_t span = 0;
   const int64_t* starts = nullptr;

@@ -1,4 +1,5 @@
-// A choice by a comparison of two operands in memory, which leaves the registers to the values that it chooses from.
+// A choice by a comparison of two operands in memory, which leaves the registers to the values that
+// it chooses from.
 #include "server/kernels/choice.h"
 #include "server/kernels/targets.h"
 
@@ -27,8 +28,9 @@ PENSTOCK_CONDITION(IsGreater, Gt)
 PENSTOCK_CONDITION(IsGreaterEqual, Ge)
 #undef PENSTOCK_CONDITION
 
-// accumulator = Condition(first, second) ? accumulator : third, or, if kReversed, the other way round. The first operand moves; it
-// and the third are the instruction's, the second is that of the instruction behind it.
+// accumulator = Condition(first, second) ? accumulator : third, or, if kReversed, the other way
+// round. The first operand moves; it and the third are the instruction's, the second is that of the
+// instruction behind it.
 template <class F, class Condition, typename T, bool kReversed, bool kStored>
 void ChoiceCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;

@@ -203,7 +203,8 @@ Handler TestHandler(int code, Lane lane, Form form) {
   return nullptr;
 }
 
-// minimum(maximum(x, low), high) with the rules of arithmetic.cc: the first stays where it is NaN or equal.
+// minimum(maximum(x, low), high) with the rules of arithmetic.cc: the first stays where it is NaN
+// or equal.
 struct ClipOp {
   template <class D, class V>
   static HWY_INLINE V Apply(D d, V x, V low, V high) {

@@ -1,11 +1,14 @@
-// Functions that are rare in pipelines: computed lane by lane in x87's extended precision and rounded once.
+// Functions that are rare in pipelines: computed lane by lane in x87's extended precision and
+// rounded once.
 //
 // Threads:  safe from any thread.
-// Cost:     20 to 100 ns a value, large arguments of sine and cosine more; those two of float32 take 1 to 2, of float64 5
-//           (server/kernels/sine-inl.h). What is called for each pixel belongs to transcendental-inl.h.
+// Cost:     20 to 100 ns a value, large arguments of sine and cosine more; those two of float32
+//           take 1 to 2, of float64 5 (server/kernels/sine-inl.h). What is called for each pixel
+//           belongs to transcendental-inl.h.
 //
-// The C library's functions of long double are written for the x87 alone, so that they give the same bits on every machine; those of
-// float and double choose code by the machine's instruction set, and do not.
+// The C library's functions of long double are written for the x87 alone, so that they give the
+// same bits on every machine; those of float and double choose code by the machine's instruction
+// set, and do not.
 #pragma once
 
 #include "server/kernels/lane_program.h"

@@ -10,7 +10,8 @@ namespace penstock::kernels {
 void Gather(const uint8_t* in, const int32_t* index, size_t elements, size_t element_bytes,
             uint8_t* out);
 
-// The elements of a matrix, row by row, become those of its columns: out[c * rows + r] = in[r * columns + c].
+// The elements of a matrix, row by row, become those of its columns: out[c * rows + r] = in[r *
+// columns + c].
 void Transpose(const uint8_t* in, size_t rows, size_t columns, size_t element_bytes, uint8_t* out);
 
 // Gather() of stretches of neighbouring elements: out's stretch i starts at in[start[i]].

@@ -1,5 +1,5 @@
-// Conversions to the two floating types of 16 bits, rounded to nearest, ties to even, and from them: float16 (IEEE 754 binary16) and
-// bfloat16 (the upper half of a float32).
+// Conversions to the two floating types of 16 bits, rounded to nearest, ties to even, and from
+// them: float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float32).
 //
 // Threads: functions without state.
 // Cost:    about a nanosecond a value for bfloat16, a few for float16.

@@ -21,8 +21,8 @@ void AddPairs(const float* first, const float* second, size_t count, float* out)
 // out[i] = (in[i] + in[i + 2 count]) + (in[i + count] + in[i + 3 count]). `out` may be `in`.
 void AddQuarters(const float* in, size_t count, float* out);
 
-// out[i] = c + factor * (in[i] - c), c = centres[i % period]. `out` may be `in`; the centres go on by their period for kCentrePadding
-// values more.
+// out[i] = c + factor * (in[i] - c), c = centres[i % period]. `out` may be `in`; the centres go on
+// by their period for kCentrePadding values more.
 inline constexpr size_t kCentrePadding = 16;
 void StretchAround(const float* in, size_t count, const float* centres, size_t period, float factor,
                    float* out);

@@ -125,7 +125,8 @@ template <class D, class V>
 HWY_INLINE V CanonicalNan(D d, V v) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET <= HWY_AVX3
-  // One instruction: what is a quiet (0) or signalling (1) NaN becomes the indefinite one (3), all else stays (0).
+  // One instruction: what is a quiet (0) or signalling (1) NaN becomes the indefinite one (3), all
+  // else stays (0).
   constexpr int kNans = 0x33;
   if constexpr (TagBytes<D>() == 64) {
     const auto table = _mm512_set1_epi64(sizeof(T) == 8 ? kNans : kNans | int64_t{kNans} << 32);
@@ -186,11 +187,13 @@ void UnaryCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_NEXT();
 }
 
-// Whether results of a form and a type may go past the caches, which stores of whole vectors alone can.
+// Whether results of a form and a type may go past the caches, which stores of whole vectors alone
+// can.
 template <class F, typename T>
 inline constexpr bool kMayGoPastCaches = F::kVectors == 8 && !F::k64 && std::is_same_v<T, float>;
 
-// Where the accumulator goes as the result of the step: memory of type `T` at the instruction's operand. Every NaN becomes the same.
+// Where the accumulator goes as the result of the step: memory of type `T` at the instruction's
+// operand. Every NaN becomes the same.
 #define PENSTOCK_STORE_RESULT(F, T, instruction)                       \
   {                                                                    \
     const typename F::template D<T> result;                            \
@@ -207,8 +210,8 @@ inline constexpr bool kMayGoPastCaches = F::kVectors == 8 && !F::k64 && std::is_
   hn::StoreU(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
 #define PENSTOCK_STREAM_VECTOR(k) \
   hn::Stream(CanonicalNan(result, Shrink(result, v##k)), result, out + k * kStep);
-// The end of a step whose store was n - 1 instructions ahead: what Finish() does, without another jump, where no constant has a
-// cursor of its own.
+// The end of a step whose store was n - 1 instructions ahead: what Finish() does, without another
+// jump, where no constant has a cursor of its own.
 #define PENSTOCK_END_STEP(n)                      \
   {                                               \
     if (s->num_cursors > 2) PENSTOCK_NEXT_BUT(n); \
@@ -231,7 +234,8 @@ template <class F, class Op, typename T, typename To = T, bool kStored = false>
 void BinaryCode(PENSTOCK_CODE_PARAMETERS) {
   const typename F::template D<T> d;
   const typename F::template D<To> to;
-  // A broadcast operand is loaded once; any other lies at constant distances, which addresses take for nothing.
+  // A broadcast operand is loaded once; any other lies at constant distances, which addresses take
+  // for nothing.
   if (ip->vector_step == 0) {
     const auto b = hn::LoadU(d, Broadcast<T>(ip));
 #define PENSTOCK_BINARY(k) v##k = Grow(to, Op::Apply(d, Shrink(d, v##k), b));
@@ -259,7 +263,8 @@ void BinaryAsideCode(PENSTOCK_CODE_PARAMETERS) {
   PENSTOCK_END(F, To, kStored);
 }
 
-// accumulator = Op(memory of type `From`, memory): the work of two instructions, or, with the store of the result, of three.
+// accumulator = Op(memory of type `From`, memory): the work of two instructions, or, with the store
+// of the result, of three.
 template <class F, class Op, typename From, typename T, typename To, bool kPushes, bool kStored>
 void LoadedBinaryCode(PENSTOCK_CODE_PARAMETERS) {
   if constexpr (kPushes) {
@@ -388,8 +393,8 @@ inline constexpr bool kHasWide = std::is_floating_point_v<T> || std::is_same_v<T
 
 #define PENSTOCK_HANDLER(...) (reinterpret_cast<Handler>(static_cast<Code>(&__VA_ARGS__)))
 
-// The code of a form: FUNCTION<form's tag, …>, or null where the types do not fit it. `kWide`: whether eight and four vectors at
-// once have code.
+// The code of a form: FUNCTION<form's tag, …>, or null where the types do not fit it. `kWide`:
+// whether eight and four vectors at once have code.
 #define PENSTOCK_FORM(form, k64, kWide, FUNCTION, ...)                                    \
   if ((form).span == Span::kOne) return PENSTOCK_HANDLER(FUNCTION<OneLane, __VA_ARGS__>); \
   if ((form).span == Span::kShort) {                                                      \

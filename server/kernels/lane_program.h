@@ -42,11 +42,12 @@ struct Form {
   // Whether a 64-bit type occurs. A vector then holds as many elements as fit of 8 bytes, and
   // 32-bit values use half of it.
   bool has_64bit = false;
-  // A load: what the accumulator held goes aside first. An operation: its second operand is what lies aside instead of memory. Not
-  // with Span::kWide; few operations and types have it.
+  // A load: what the accumulator held goes aside first. An operation: its second operand is what
+  // lies aside instead of memory. Not with Span::kWide; few operations and types have it.
   bool aside = false;
-  // An operation that does the work of its neighbours, too, whose instructions stay where they are and only say where the operands
-  // lie. Results of floating type and of eight or four vectors have it: dispatch costs as much as their arithmetic.
+  // An operation that does the work of its neighbours, too, whose instructions stay where they are
+  // and only say where the operands lie. Results of floating type and of eight or four vectors have
+  // it: dispatch costs as much as their arithmetic.
   DType loaded = DType::kInvalid;  // the load before it, from memory of this type
   bool pushes = false;             // and that load has Form::aside
   bool stored = false;             // the store of the result behind it, with which the step ends
@@ -76,8 +77,8 @@ struct Instruction {
 inline constexpr int kMaxOperands = 4096;
 inline constexpr int kMaxCursors = 8;
 
-// An instruction whose operands have been found for one run: what its code is given. Looking them up at each step would cost as much
-// as the arithmetic of a cheap operation.
+// An instruction whose operands have been found for one run: what its code is given. Looking them
+// up at each step would cost as much as the arithmetic of a cheap operation.
 struct BoundInstruction {
   Handler run = nullptr;
   uint8_t* base = nullptr;
@@ -94,8 +95,9 @@ struct LaneState {
   // Elements from the start to this step's first: 0 is always 0, 1 runs through the columns, the
   // others through periodic constants.
   size_t cursor[kMaxCursors] = {};
-  // The result is stored past the caches, where the form and its address allow it: nobody reads it before they have been used for
-  // other things. Who hands it on to another thread calls FinishStores() in between.
+  // The result is stored past the caches, where the form and its address allow it: nobody reads it
+  // before they have been used for other things. Who hands it on to another thread calls
+  // FinishStores() in between.
   bool past_caches = false;
 
   // Set by the loop over steps.
@@ -127,9 +129,9 @@ size_t StepElements(Form form);
 // Bytes of a vector register.
 size_t VectorBytes();
 
-// Runs `steps` steps of `step_elements` elements each, up to the first Finish(). Cursor 1 advances by the step; each further
-// one does so modulo its period. A program keeps the loop of the instruction set that it was built
-// for.
+// Runs `steps` steps of `step_elements` elements each, up to the first Finish(). Cursor 1 advances
+// by the step; each further one does so modulo its period. A program keeps the loop of the
+// instruction set that it was built for.
 using StepLoop = void (*)(const Instruction* first, LaneState& state, size_t step_elements,
                           size_t steps, const uint32_t* periods, int num_cursors);
 StepLoop FindStepLoop();
@@ -146,12 +148,14 @@ Handler Load(DType memory, Lane lane, Form form);
 Handler LoadConverted(DType memory, Lane lane, Form form);
 // memory = accumulator, whose values are in range.
 Handler Store(DType memory, Lane lane, Form form);
-// The same for a result: every NaN becomes the one that x86 makes. Which of two NaNs an addition passes on depends on the order
-// that the compiler gives its operands, so the bits of a NaN say nothing, but the bytes of a batch must be equal everywhere.
+// The same for a result: every NaN becomes the one that x86 makes. Which of two NaNs an addition
+// passes on depends on the order that the compiler gives its operands, so the bits of a NaN say
+// nothing, but the bytes of a batch must be equal everywhere.
 Handler StoreResult(DType memory, Lane lane, Form form);
 // Saturates towards integers and takes NaN to 0.
 Handler Convert(Lane from, Lane to, Form form);
-// Brings an int32 into the range of a narrower integer by dropping high bits, as NumPy's arithmetic does.
+// Brings an int32 into the range of a narrower integer by dropping high bits, as NumPy's arithmetic
+// does.
 Handler WrapInteger(DType narrow, Form form);
 
 }  // namespace penstock::kernels

@@ -1,7 +1,9 @@
-// A matrix product whose every value is added in one order, k from 0 up, product by product: the same bits on every instruction set.
+// A matrix product whose every value is added in one order, k from 0 up, product by product: the
+// same bits on every instruction set.
 //
 // Threads:  pure.
-// Cost:     a multiplication and an addition for each product, in vectors along a row of the result.
+// Cost:     a multiplication and an addition for each product, in vectors along a row of the
+//           result.
 #pragma once
 
 #include <cstddef>

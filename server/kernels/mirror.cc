@@ -14,8 +14,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A vector holds `at_once` pixels and a rest, which is less than a pixel. Both ends of the row are left to single pixels, so that the
-// rest is never outside of it. `load_and_store(from, to)` moves a vector.
+// A vector holds `at_once` pixels and a rest, which is less than a pixel. Both ends of the row are
+// left to single pixels, so that the rest is never outside of it. `load_and_store(from, to)` moves
+// a vector.
 template <class LoadAndStore>
 HWY_INLINE void MirrorBy(const uint8_t* in, size_t count, size_t pixel_bytes, size_t at_once,
                          uint8_t* out, const LoadAndStore& load_and_store) {

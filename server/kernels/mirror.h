@@ -9,7 +9,8 @@
 
 namespace penstock::kernels {
 
-// Pixel i of `out` is pixel count - 1 - i of `in`, `pixel_bytes` each. They do not overlap; no byte outside of them is touched.
+// Pixel i of `out` is pixel count - 1 - i of `in`, `pixel_bytes` each. They do not overlap; no byte
+// outside of them is touched.
 void MirrorPixels(const uint8_t* in, size_t count, size_t pixel_bytes, uint8_t* out);
 
 // The scalar twin, which defines the bytes.

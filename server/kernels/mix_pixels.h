@@ -1,10 +1,13 @@
-// Pixels between pixels: what stands at places inside of an image, by two or four pixels in each direction.
+// Pixels between pixels: what stands at places inside of an image, by two or four pixels in each
+// direction.
 //
-// Computed in float64 in Pillow's order, and the fraction dropped; the bits are the same on every instruction set.
+// Computed in float64 in Pillow's order, and the fraction dropped; the bits are the same on every
+// instruction set.
 //
 // Threads:  pure.
-// Limits:   uint8, of three or four channels. The pixels around a place lie inside of the image, and none of them is its last one. One byte
-//           behind the result of three channels may be overwritten.
+// Limits:   uint8, of three or four channels. The pixels around a place lie inside of the image,
+//           and none of them is its last one. One byte behind the result of three channels may be
+//           overwritten.
 // Cost:     3 ns a pixel, by four in each direction 10.
 #pragma once
 
@@ -23,7 +26,8 @@ struct PixelGrid {
   }
 };
 
-// Places in a row, in the order in which their coordinates are added up and rounded: (0, 0) is the middle of the first pixel.
+// Places in a row, in the order in which their coordinates are added up and rounded: (0, 0) is the
+// middle of the first pixel.
 struct PixelLine {
   double step_x = 0, row_x = 0, start_x = 0;
   double step_y = 0, row_y = 0, start_y = 0;

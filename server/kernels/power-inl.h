@@ -1,7 +1,9 @@
-// x ** y for vectors of float, with the bits of every lane alone and of every instruction set: float64 is computed in between, so that
-// the result is the true value's rounding but where that lies within 1e-8 units in the last place of a tie.
+// x ** y for vectors of float, with the bits of every lane alone and of every instruction set:
+// float64 is computed in between, so that the result is the true value's rounding but where that
+// lies within 1e-8 units in the last place of a tie.
 //
-// An integral exponent of at most kFactors multiplies, which is exact as long as 53 bits hold it. Any other is exp(y log |x|).
+// An integral exponent of at most kFactors multiplies, which is exact as long as 53 bits hold it.
+// Any other is exp(y log |x|).
 #if defined(PENSTOCK_POWER_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PENSTOCK_POWER_INL_H_
 #undef PENSTOCK_POWER_INL_H_
@@ -20,7 +22,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The lanes of y that are integral and at most kFactors in magnitude: x ** y by squares. Others give nonsense.
+// The lanes of y that are integral and at most kFactors in magnitude: x ** y by squares. Others
+// give nonsense.
 template <class D, class V>
 HWY_INLINE V PowerByFactors(D d, V x, V y) {
   constexpr int kFactorBits = 6;

@@ -1,5 +1,5 @@
-// x ** y on single values of float64 (some 200 ns where y is no small integer) and of integers: kernels call it lane by lane. Of float32
-// there are vectors (power-inl.h).
+// x ** y on single values of float64 (some 200 ns where y is no small integer) and of integers:
+// kernels call it lane by lane. Of float32 there are vectors (power-inl.h).
 #pragma once
 
 #include <cmath>

@@ -46,7 +46,8 @@ template <bool kSquares, typename T>
 double SumOf(const T* HWY_RESTRICT values, size_t count, double center) {
   const hn::ScalableTag<double> d;
   constexpr size_t kLanes = hn::MaxLanes(d);
-  // Four vectors at a time wait for no sum of their own; the lanes in memory are each round's only once.
+  // Four vectors at a time wait for no sum of their own; the lanes in memory are each round's only
+  // once.
   constexpr size_t kVectors = kSumLanes / kLanes;
   HWY_ALIGN double lanes[kSumLanes] = {};
   const auto middle = hn::Set(d, center);

@@ -9,11 +9,10 @@
 // Threads:  functions without state; a BilinearRow is constant once made.
 // Owns:     nothing: a BilinearRow lies in the caller's memory.
 // Limits:   sides of at least 1; width * channels below 2^31. Source rows need no bytes behind
-// them; rows that are written
-//           need kBilinearPadding.
+//           them; rows that are written need kBilinearPadding.
 // Cost:     about 0.3 ns an output element and source row of uint8 while no window of four results
-// spans more than 16
-//           bytes (a shrinking by up to 3 with three channels), else 1 ns; float32 rows 1 ns.
+//           spans more than 16 bytes (a shrinking by up to 3 with three channels), else 1 ns;
+//           float32 rows 1 ns.
 #pragma once
 
 #include <cstddef>
@@ -57,8 +56,9 @@ struct BilinearRow {
 // Bytes that MakeBilinearRowPart() needs.
 size_t BilinearRowBytes(int64_t width_out, int channels);
 
-// How to make `count` columns from `first` on of a row of `width_out` columns, from right to left if `mirrored`: the result's width_out is
-// `count`, as is that which `memory` has been asked for. `memory` is aligned to 64 bytes and must live as long as the result is used.
+// How to make `count` columns from `first` on of a row of `width_out` columns, from right to left
+// if `mirrored`: the result's width_out is `count`, as is that which `memory` has been asked for.
+// `memory` is aligned to 64 bytes and must live as long as the result is used.
 BilinearRow MakeBilinearRowPart(int64_t width_in, int64_t width_out, int64_t first, int64_t count,
                                 int channels, bool mirrored, uint8_t* memory);
 

@@ -1,6 +1,7 @@
-// Sine and cosine of vectors, with the bits of server/kernels/sine.h: floats are computed in float64, doubles in pairs of float64 (a
-// sum and what it was rounded by), and left to the single value's way where it is not sure how the extended precision would round.
-// So it does not matter that the order of operations is another one here, nor whether products are rounded.
+// Sine and cosine of vectors, with the bits of server/kernels/sine.h: floats are computed in
+// float64, doubles in pairs of float64 (a sum and what it was rounded by), and left to the single
+// value's way where it is not sure how the extended precision would round. So it does not matter
+// that the order of operations is another one here, nor whether products are rounded.
 #if defined(PENSTOCK_SINE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PENSTOCK_SINE_INL_H_
 #undef PENSTOCK_SINE_INL_H_
@@ -17,7 +18,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The sine of x + kQuarters * pi/2, for |x| < kReducible, wrong by less than half of kSineError of its value.
+// The sine of x + kQuarters * pi/2, for |x| < kReducible, wrong by less than half of kSineError of
+// its value.
 template <int kQuarters, class D, class V = hn::Vec<D>>
 HWY_INLINE V SineInDoubles(D d, V x) {
   const hn::RebindToUnsigned<D> du;
@@ -77,8 +79,8 @@ HWY_INLINE Twofold<V> SumOf(Twofold<V> a, Twofold<V> b) {
   return {sum.high, hn::Add(sum.low, hn::Add(a.low, b.low))};
 }
 
-// The sine of x + kQuarters * pi/2, wrong by less than half of kSineErrorDouble of its value; where `sure` is not set nothing is
-// said of it.
+// The sine of x + kQuarters * pi/2, wrong by less than half of kSineErrorDouble of its value; where
+// `sure` is not set nothing is said of it.
 template <int kQuarters, class D, class V = hn::Vec<D>>
 HWY_INLINE Twofold<V> SineInPairs(D d, V x, hn::Mask<D>& sure) {
   const hn::RebindToUnsigned<D> du;
@@ -99,7 +101,8 @@ HWY_INLINE Twofold<V> SineInPairs(D d, V x, hn::Mask<D>& sure) {
   const auto quadrant = hn::Add(hn::BitCast(du, hn::Add(multiple, hn::Set(d, 0x1.8p52))),
                                 hn::Set(du, uint64_t{kQuarters}));
   const auto is_cosine = hn::RebindMask(d, hn::TestBit(quadrant, hn::Set(du, uint64_t{1})));
-  // Taylor's series. What the first three terms behind the first leave is below 2^-17 of the sum: float64 does for it.
+  // Taylor's series. What the first three terms behind the first leave is below 2^-17 of the sum:
+  // float64 does for it.
   constexpr double kSine[] = {-1.0 / 51090942171709440000.0,
                               1.0 / 121645100408832000.0,
                               -1.0 / 355687428096000.0,

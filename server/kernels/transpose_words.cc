@@ -21,7 +21,8 @@ using Words = hn::FixedTag<uint32_t, kSide>;
 using Pairs = hn::Repartition<uint64_t, Words>;
 using Bytes = hn::Repartition<uint8_t, Words>;
 
-// Four rows from `row` on: vector k has column k of its first four words, and column k + 4 of its last.
+// Four rows from `row` on: vector k has column k of its first four words, and column k + 4 of its
+// last.
 HWY_INLINE void ColumnsOfFour(const uint8_t* in, size_t in_bytes, hn::Vec<Words>* columns) {
   const Words d;
   const Pairs pairs;
@@ -72,7 +73,8 @@ void TransposeRest(const uint8_t* in, size_t rows, size_t columns, size_t top, s
 
 void Transpose(const uint8_t* HWY_RESTRICT in, size_t rows, size_t columns,
                uint8_t* HWY_RESTRICT out) {
-  // Blocks of a cache line's words, so that what is read and what is written stays in L1 until it is used up.
+  // Blocks of a cache line's words, so that what is read and what is written stays in L1 until it
+  // is used up.
   constexpr size_t kBlock = 16;
   const size_t down = rows / kSide * kSide, across = columns / kSide * kSide;
   for (size_t top = 0; top < down; top += kBlock) {

@@ -8,8 +8,8 @@
 
 #include "hwy/highway.h"
 
-// One pixel is the whole of a vector, and each waits for the one before: wider sets have nothing to give, so this is compiled once, for
-// the least of them.
+// One pixel is the whole of a vector, and each waits for the one before: wider sets have nothing to
+// give, so this is compiled once, for the least of them.
 HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {

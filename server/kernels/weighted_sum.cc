@@ -50,7 +50,8 @@ void SumRows(const float* const* rows, const float* weights, size_t num_rows, si
 
 void SumPixels(const float* line, size_t width_in, size_t channels, const PixelSpans& spans,
                size_t width_out, float first, float* out) {
-  // Four channels at a time. What is stored beyond a pixel's own is the next one's, which comes later.
+  // Four channels at a time. What is stored beyond a pixel's own is the next one's, which comes
+  // later.
   const hn::CappedTag<float, kPixelPadding> d;
   constexpr size_t kLanes = hn::MaxLanes(d);
   const float* const end = out + width_out * channels;

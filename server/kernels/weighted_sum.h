@@ -1,10 +1,11 @@
 // Weighted sums of rows and of pixels: the two passes of a resizing that weighs several pixels.
 //
-// Products are rounded before they are added, in order, to a first value: 0, or -0, which leaves each first product as it is. The bits are
-// the same on every instruction set.
+// Products are rounded before they are added, in order, to a first value: 0, or -0, which leaves
+// each first product as it is. The bits are the same on every instruction set.
 //
 // Threads:  pure.
-// Limits:   kPixelPadding floats may be read behind a line of pixels; nothing is written behind what is said.
+// Limits:   kPixelPadding floats may be read behind a line of pixels; nothing is written behind
+//           what is said.
 // Cost:     rows by vectors, as fast as the caches give them; a pixel's term about a nanosecond.
 #pragma once
 
@@ -19,8 +20,9 @@ inline constexpr size_t kPixelPadding = 4;
 void SumRows(const float* const* rows, const float* weights, size_t num_rows, size_t count,
              float first, float* out);
 
-// Which pixels of a line each pixel of the result is made of: those from starts[x] on with weights[x * span], weights[x * span + 1] …, as
-// many of `span` as counts[x] says or, without counts, the line of `width_in` pixels has.
+// Which pixels of a line each pixel of the result is made of: those from starts[x] on with
+// weights[x * span], weights[x * span + 1] …, as many of `span` as counts[x] says or, without
+// counts, the line of `width_in` pixels has.
 struct PixelSpans {
   size_t span = 0;
   const int64_t* starts = nullptr;

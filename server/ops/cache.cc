@@ -21,8 +21,9 @@ uint64_t DefaultBytes() {
   return account == nullptr ? UINT64_MAX : account->memory_bytes() / 4;
 }
 
-// Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is kept stays. A run of elements begins
-// where a cursor has led, which may be anywhere, or where others were left out.
+// Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is
+// kept stays. A run of elements begins where a cursor has led, which may be anywhere, or where
+// others were left out.
 class MemoryKept final : public KeptElements {
  public:
   // `bytes_max`: absent: DefaultBytes().
@@ -79,7 +80,8 @@ class MemoryKept final : public KeptElements {
   // What a further run costs beside its elements.
   static constexpr uint64_t kRunBytes = 128;
 
-  // The run that begins here or nearest in front of it: the one that an element which is not kept may belong behind.
+  // The run that begins here or nearest in front of it: the one that an element which is not kept
+  // may belong behind.
   std::map<uint64_t, RecordList>::iterator RunFrom(uint64_t ordinal) {
     const auto behind = runs_.upper_bound(ordinal);
     return behind == runs_.begin() ? runs_.end() : std::prev(behind);

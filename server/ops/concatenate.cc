@@ -8,8 +8,8 @@
 namespace penstock {
 namespace {
 
-// One input after another; elements with fewer references than the widest are filled up. Its position: the input whose turn it is,
-// and that input's.
+// One input after another; elements with fewer references than the widest are filled up. Its
+// position: the input whose turn it is, and that input's.
 class ConcatenateOp final : public OrderOp {
  public:
   explicit ConcatenateOp(OrderInputs inputs) : inputs_(std::move(inputs)) {

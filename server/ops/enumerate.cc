@@ -7,7 +7,8 @@
 namespace penstock {
 namespace {
 
-// Puts a reference that holds its number before each element. Its position: the next number, and its input's.
+// Puts a reference that holds its number before each element. Its position: the next number, and
+// its input's.
 class EnumerateOp final : public ChainedOrderOp {
  public:
   EnumerateOp(std::unique_ptr<OrderOp> input, uint64_t start, uint32_t file)

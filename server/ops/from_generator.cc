@@ -27,8 +27,8 @@
 //   pass, number ─► state behind an earlier element ─► the   ─► ends behind the last one; keeps the
 //                   outputs, whether there is one, a state       states, for cursors and new processes
 //
-// The source deals numbers without end. A process that is asked for another number than the next one begins again: from a state, or from the
-// first element.
+// The source deals numbers without end. A process that is asked for another number than the next
+// one begins again: from a state, or from the first element.
 namespace penstock {
 namespace {
 
@@ -58,7 +58,8 @@ class NumberOrder final : public OrderOp {
     epoch_ = epoch;
     next_ = 0;
   }
-  // Pass, number, and the latest state of an element in front: its number, its bytes, and these, seven in a counter.
+  // Pass, number, and the latest state of an element in front: its number, its bytes, and these,
+  // seven in a counter.
   void Save(Position& position) const override {
     const IteratorStates::State state = states_->Find(PassNumber(epoch_), next_);
     position.Add(epoch_);

@@ -3,8 +3,9 @@
 namespace penstock {
 namespace {
 
-// The stages in front know of it (PlanBuilder::ignored()), so that those that count or join elements leave out what fails before they
-// do. What can fail behind the last of them is left out here.
+// The stages in front know of it (PlanBuilder::ignored()), so that those that count or join
+// elements leave out what fails before they do. What can fail behind the last of them is left out
+// here.
 absl::Status ReadIgnored(const google::protobuf::Message& options, SkipLimits* limits) {
   return ReadSkipLimits(static_cast<const v1::IgnoreErrors&>(options), "", limits);
 }

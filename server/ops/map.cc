@@ -91,7 +91,8 @@ absl::Status CheckStructure(const std::string& structure, const Signature& outs)
   return absl::OkStatus();
 }
 
-// The address that begins a message about one of the expressions, `stage "map", column 7 of "x = y + 1": `; "" where there is none.
+// The address that begins a message about one of the expressions,
+// `stage "map", column 7 of "x = y + 1": `; "" where there is none.
 absl::string_view AddressOf(absl::string_view message, const expr::MapSource& source) {
   for (const std::vector<std::string>* texts : {&source.lets, &source.outs}) {
     for (const std::string& text : *texts) {
@@ -103,8 +104,9 @@ absl::string_view AddressOf(absl::string_view message, const expr::MapSource& so
   return "";
 }
 
-// Why a map behind a batch is neither computed of its rows nor of whole batches. What has come further in the text is what its author
-// meant: an operation that fails in both ways says how rows are written, and else it is what whole batches, as NumPy sees them, fail at.
+// Why a map behind a batch is neither computed of its rows nor of whole batches. What has come
+// further in the text is what its author meant: an operation that fails in both ways says how rows
+// are written, and else it is what whole batches, as NumPy sees them, fail at.
 absl::Status RefusedBothWays(const absl::Status& rows, const absl::Status& batches,
                              const expr::MapSource& source) {
   const absl::string_view of_rows = rows.message();

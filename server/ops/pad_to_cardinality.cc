@@ -64,8 +64,8 @@ class ZeroLoader final : public ColumnLoader {
   const Signature output_;
 };
 
-// The elements of the first input, and then those of the second one up to a number of both. Its position: how many have been taken, and
-// that of the input whose turn it is.
+// The elements of the first input, and then those of the second one up to a number of both. Its
+// position: how many have been taken, and that of the input whose turn it is.
 class PadOp final : public OrderOp {
  public:
   PadOp(FrontContext& context, std::string stage, uint64_t cardinality, OrderInputs inputs)

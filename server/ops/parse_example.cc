@@ -82,7 +82,8 @@ class ParseExampleOp final : public WorkOp {
     int64_t** dims;
   };
 
-  // Whether every feature is one list of fixed size, so that records of known form need no further look.
+  // Whether every feature is one list of fixed size, so that records of known form need no further
+  // look.
   static bool IsPlain(const std::vector<ParsedFeaturePlan>& features,
                       const std::vector<ExampleFeature>& lists) {
     const auto is_plain = [&](const ParsedFeaturePlan& feature) {

@@ -15,7 +15,8 @@ namespace {
 
 using Kind = ParsedFeaturePlan::Kind;
 
-// Lists of any number of steps, of any length each, and the number of steps where that is asked for.
+// Lists of any number of steps, of any length each, and the number of steps where that is asked
+// for.
 struct SequencePlan {
   std::vector<ParsedFeaturePlan> context;
   std::vector<ParsedFeaturePlan> lists;

@@ -18,8 +18,8 @@ struct Distributions {
   std::vector<double> initial;  // empty: as far as it is known
 };
 
-// Hands on an element of class c with a probability in proportion to target[c] / initial[c], the greatest of which is 1. Draw i is that
-// of the pass' element i.
+// Hands on an element of class c with a probability in proportion to target[c] / initial[c], the
+// greatest of which is 1. Draw i is that of the pass' element i.
 class ResampleOp final : public ReplayedOrder {
  public:
   ResampleOp(FrontContext& context, std::string stage, Distributions distributions, uint64_t key,

@@ -97,9 +97,10 @@ class RepeatOp final : public ChainedOrderOp {
 
   bool IsOver() const { return count_ && pass_ == *count_; }
 
-  // kSome: the next pass has begun, if it is not behind the last; kBlocked: the same, and the front is wanted elsewhere; kEnd: there is none.
-  // As in tf.data, an endless repeat ends with a pass without elements, and a finite one goes through all of its passes; but not where it
-  // is known that none of them has any.
+  // kSome: the next pass has begun, if it is not behind the last; kBlocked: the same, and the front
+  // is wanted elsewhere; kEnd: there is none. As in tf.data, an endless repeat ends with a pass
+  // without elements, and a finite one goes through all of its passes; but not where it is known
+  // that none of them has any.
   Pulled NextPass() {
     const bool is_empty = !has_elements_;
     if (is_empty && !count_) return Pulled::kEnd;
@@ -120,7 +121,8 @@ class RepeatOp final : public ChainedOrderOp {
     context_.scope_pass = around;
   }
 
-  // Leaves out whole passes, if a pass is about to begin and its length is known; kEnd where there are none to leave out.
+  // Leaves out whole passes, if a pass is about to begin and its length is known; kEnd where there
+  // are none to leave out.
   Pulled SkipPasses(uint64_t count, uint64_t* skipped) {
     if (has_elements_) return Pulled::kEnd;
     std::optional<uint64_t> length;

@@ -12,7 +12,8 @@
 namespace penstock {
 namespace {
 
-// Draws among the inputs that have elements left, by their weights. Its position: the pass and the number of draws.
+// Draws among the inputs that have elements left, by their weights. Its position: the pass and the
+// number of draws.
 class WeightedChooser final : public Chooser {
  public:
   WeightedChooser(std::vector<double> weights, uint64_t key, bool rerandomize)

@@ -14,7 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr int64_t kMaxBufferSize = int64_t{1} << 31;
-// Elements taken at a time while the buffer is put together again, and how many are rather pulled for nothing than left out.
+// Elements taken at a time while the buffer is put together again, and how many are rather pulled
+// for nothing than left out.
 constexpr uint64_t kPulledAtOnce = 1024;
 // How many arrive at a time while the buffer is filled: what comes is in two lists meanwhile.
 constexpr uint64_t kFilledAtOnce = 16384;
@@ -24,8 +25,8 @@ constexpr uint64_t kDrawsBetweenLooks = 65536;
 
 // A buffer of waiting elements. Draw number i of an epoch picks the place whose element goes out
 // i-th; the next input takes that place, and once the input is over the last place does. So the
-// buffer's state is a function of the draws alone, and its position the epoch and the number of elements that have gone out: the
-// draws say which inputs wait where (Rebuild).
+// buffer's state is a function of the draws alone, and its position the epoch and the number of
+// elements that have gone out: the draws say which inputs wait where (Rebuild).
 class ShuffleOp final : public ChainedOrderOp {
  public:
   ShuffleOp(FrontContext& context, std::unique_ptr<OrderOp> input, uint64_t buffer_size,
@@ -65,7 +66,8 @@ class ShuffleOp final : public ChainedOrderOp {
         }
         if (result == Pulled::kBlocked) return result;
         if (result == Pulled::kFailed) {
-          // Of a full buffer one more goes out: which one, what comes next has no part in. Of those that are left it has.
+          // Of a full buffer one more goes out: which one, what comes next has no part in. Of those
+          // that are left it has.
           if (places_ < buffer_size_ || *pulled == count) return result;
           DrawLast(out);
           return ++*pulled == count ? Pulled::kSome : result;
@@ -80,7 +82,8 @@ class ShuffleOp final : public ChainedOrderOp {
     return Pulled::kSome;
   }
 
-  // From the start of a pass: the buffer is put together behind the skipped elements. Within a pass they are drawn and dropped.
+  // From the start of a pass: the buffer is put together behind the skipped elements. Within a pass
+  // they are drawn and dropped.
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
     if (num_draws_ == 0 && places_ == 0 && !input_over_ && resume_at_ == 0 && !rebuild_) {
       std::optional<uint64_t> length;
@@ -128,7 +131,8 @@ class ShuffleOp final : public ChainedOrderOp {
   absl::Status status() const override { return status_.ok() ? ChainedOrderOp::status() : status_; }
 
  private:
-  // The way back to a position: which inputs wait at which place, in the order in which they arrive.
+  // The way back to a position: which inputs wait at which place, in the order in which they
+  // arrive.
   struct Rebuild {
     struct Waiting {
       uint64_t ordinal;  // of the input
@@ -151,8 +155,9 @@ class ShuffleOp final : public ChainedOrderOp {
     buffer_.resize(places_ * width());
   }
 
-  // Each of incoming_ takes the place of one that goes out. Batches that are written meanwhile push the buffer out of the nearer
-  // caches, so the places are known, and on their way, before they are needed.
+  // Each of incoming_ takes the place of one that goes out. Batches that are written meanwhile push
+  // the buffer out of the nearer caches, so the places are known, and on their way, before they are
+  // needed.
   void ExchangeRecords(RecordList& out) {
     uint64_t places[kDrawnAtOnce];
     for (size_t first = 0; first < incoming_.size(); first += kDrawnAtOnce) {
@@ -173,8 +178,8 @@ class ShuffleOp final : public ChainedOrderOp {
   Pulled GoToPosition() {
     if (resume_at_ == 0 && !rebuild_) return Pulled::kSome;
     if (!rebuild_) {
-      // Whoever is on the way forwards stays on it, though the length may have become known meanwhile: a buffer is put together from the
-      // input's start.
+      // Whoever is on the way forwards stays on it, though the length may have become known
+      // meanwhile: a buffer is put together from the input's start.
       const bool at_start = num_draws_ == 0 && places_ == 0 && !input_over_;
       std::optional<uint64_t> length;
       if (at_start && !CountNow(input(), context_, &length)) return Pulled::kBlocked;
@@ -202,8 +207,8 @@ class ShuffleOp final : public ChainedOrderOp {
     return ContinueRebuild();
   }
 
-  // Only the last write to a place counts, so the draws are gone through backwards until every place is known: about
-  // buffer_size ln(buffer_size) of them, however far in.
+  // Only the last write to a place counts, so the draws are gone through backwards until every
+  // place is known: about buffer_size ln(buffer_size) of them, however far in.
   void StartRebuild(uint64_t target, uint64_t length) {
     const uint64_t places = std::min(buffer_size_, length);
     const uint64_t steady =

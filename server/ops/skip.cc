@@ -70,7 +70,8 @@ const OpRegistration<v1::Skip> kSkip(
         return absl::InvalidArgumentError(
             absl::StrCat("count: expected -1 (all) or at least 0, found ", options.count()));
       if (options.count() > 0) {
-        // Of batches that cannot be elements the failing rows are left out in front of them already.
+        // Of batches that cannot be elements the failing rows are left out in front of them
+        // already.
         absl::Status status = plan.LeaveOutFailures();
         if (!status.ok() && !plan.batched()) return status;
       }

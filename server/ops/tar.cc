@@ -31,7 +31,8 @@ RowBytes CopyOf(absl::string_view text, Arena& arena) {
   return {copy, text.size()};
 }
 
-// Makes features of a sample's members. Members are parts of the sample's bytes, which are not copied.
+// Makes features of a sample's members. Members are parts of the sample's bytes, which are not
+// copied.
 class ParseTarSample final : public WorkOp {
  public:
   ParseTarSample(std::vector<TarColumn> columns, Signature output)

@@ -18,8 +18,9 @@ struct WindowSizes {
   bool drop_remainder = false;
 };
 
-// The elements of the datasets of windows, one dataset after another. Its position: the pass, the window and how many elements of its
-// dataset have been taken, and that of the input in front of the window.
+// The elements of the datasets of windows, one dataset after another. Its position: the pass, the
+// window and how many elements of its dataset have been taken, and that of the input in front of
+// the window.
 class WindowOp final : public OrderOp {
  public:
   WindowOp(FrontContext& context, const OrderNode& nested, const WindowSizes& sizes,

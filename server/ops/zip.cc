@@ -7,9 +7,10 @@
 namespace penstock {
 namespace {
 
-// One element of each input, side by side. An input is never asked for more than the others have given, so that between two pulls
-// nothing waits here but for a pull that is blocked: its position is its inputs', or that one of them has ended. From then on none is
-// asked: how far the others were pulled in vain, and whether that found damage, is a matter of who asked for how much.
+// One element of each input, side by side. An input is never asked for more than the others have
+// given, so that between two pulls nothing waits here but for a pull that is blocked: its position
+// is its inputs', or that one of them has ended. From then on none is asked: how far the others
+// were pulled in vain, and whether that found damage, is a matter of who asked for how much.
 class ZipOp final : public OrderOp {
  public:
   ZipOp(FrontContext& context, OrderInputs inputs) : context_(context) {
@@ -27,7 +28,8 @@ class ZipOp final : public OrderOp {
     Pulled result = Pulled::kSome;
     OrderOp* failed = nullptr;
     bool blocked = false;
-    // The shortest input says how it goes on. That one before it fails behind that place is nobody's concern.
+    // The shortest input says how it goes on. That one before it fails behind that place is
+    // nobody's concern.
     for (Lane& lane : lanes_) {
       if (lane.num_waiting >= complete) continue;
       const Pulled of_lane = lane.op->Pull(complete, lane.waiting, &lane.num_waiting);

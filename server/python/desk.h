@@ -1,4 +1,5 @@
-// The memory that penstockd and one worker process have in common: rows that lie ready, and results.
+// The memory that penstockd and one worker process have in common: rows that lie ready, and
+// results.
 //
 // Threads:  a tray belongs to one thread at a time; progress() from any.
 // Owns:     two memory files and their maps.

@@ -1,8 +1,8 @@
-// Pools by what they run, so that workers outlive a pipeline: a trainer's epochs are pipelines of one
-// function, one behind the other, and what its workers have imported may take seconds.
+// Pools by what they run, so that workers outlive a pipeline: a trainer's epochs are pipelines of
+// one function, one behind the other, and what its workers have imported may take seconds.
 //
-// A pool serves all pipelines that ask for the same one meanwhile. When the last has gone, it is kept
-// for kKeptNs.
+// A pool serves all pipelines that ask for the same one meanwhile. When the last has gone, it is
+// kept for kKeptNs.
 //
 // Threads:  any.
 // Owns:     pools, as long as somebody uses them and that time.

@@ -1,9 +1,10 @@
-// A worker that another user's process has started, who offers to (offers.h), and which that process ends when it is told so. What the
-// worker writes is as untrusted as that of any other.
+// A worker that another user's process has started, who offers to (offers.h), and which that
+// process ends when it is told so. What the worker writes is as untrusted as that of any other.
 //
 //     keeper's socket     daemon: "kill", "stack"     client: "ended SIGSEGV", "refused why"
 //
-// Whoever does not answer holds up nobody: the daemon lets go of both sockets and of the memory that it has filled.
+// Whoever does not answer holds up nobody: the daemon lets go of both sockets and of the memory
+// that it has filled.
 //
 // Threads:  as WorkerProcess.
 // Owns:     its ends of the sockets, and the desk.

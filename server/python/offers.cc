@@ -38,7 +38,8 @@ bool Offer::has_gone() const {
 
 bool Offer::Ask(const std::string& text, std::span<const int> files) const {
   if (files.size() > kMaxFiles) return false;
-  // Descriptors that nobody takes count for this user, whom the kernel lets send only so many: others' come by here, too.
+  // Descriptors that nobody takes count for this user, whom the kernel lets send only so many:
+  // others' come by here, too.
   int unread = 0;
   if (ioctl(socket_.get(), SIOCOUTQ, &unread) == 0 && unread > kMaxUnreadBytes) {
     errno = EAGAIN;

@@ -1,5 +1,6 @@
-// Who offers to start worker processes for the functions of his own pipelines, to a daemon that is another user's. The daemon has no right to
-// run anything as that user, or to end what runs: a process of his does both, as it is told here.
+// Who offers to start worker processes for the functions of his own pipelines, to a daemon that is
+// another user's. The daemon has no right to run anything as that user, or to end what runs: a
+// process of his does both, as it is told here.
 //
 //     client                                      daemon
 //     ──────                                      ──────
@@ -42,7 +43,8 @@ class Offer {
 
   uint64_t number() const { return number_; }
   uid_t user() const { return user_; }
-  // Whether the other end has gone, or the process has, though a child of it may have inherited that end.
+  // Whether the other end has gone, or the process has, though a child of it may have inherited
+  // that end.
   bool has_gone() const;
   // Asks for a worker. False where nobody takes it.
   bool Ask(const std::string& text, std::span<const int> files) const;
@@ -58,14 +60,15 @@ class Offers {
  public:
   using Sharing = std::vector<std::shared_ptr<const Offer>>;
 
-  // InvalidArgument where it is no socket of packets; PermissionDenied of a user without a name; ResourceExhausted.
-  // `process`: a pidfd of it, or none.
+  // InvalidArgument where it is no socket of packets; PermissionDenied of a user without a name;
+  // ResourceExhausted. `process`: a pidfd of it, or none.
   absl::Status Add(uid_t user, ring::Descriptor socket, ring::Descriptor process);
 
   // Those of that user that are there, the newest first.
   Sharing Of(uid_t user);
 
-  // Calls `told` at each offer of that user, from the thread that adds it, as long as what is returned lives. It must not come back here.
+  // Calls `told` at each offer of that user, from the thread that adds it, as long as what is
+  // returned lives. It must not come back here.
   std::shared_ptr<void> Listen(uid_t user, std::function<void()> told);
 
  private:

@@ -15,9 +15,11 @@
 namespace penstock::python {
 namespace {
 
-// What a sheet is to take: far more than a wake-up (some 40 µs on a virtual machine), far less than what anybody waits for.
+// What a sheet is to take: far more than a wake-up (some 40 µs on a virtual machine), far less than
+// what anybody waits for.
 constexpr uint64_t kSheetNs = 3'000'000;
-// And what it is to hold, either way: it is written by one process and read by the other one out of their caches.
+// And what it is to hold, either way: it is written by one process and read by the other one out of
+// their caches.
 constexpr uint64_t kSheetBytes = 1 << 20;
 // As long as nobody knows what a row takes.
 constexpr uint32_t kFirstRows = 4;

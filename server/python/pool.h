@@ -38,7 +38,8 @@ struct PoolOptions {
   // Whether that is the most, of which as many are there as are needed (worker_count.h).
   bool chooses = false;
   int64_t timeout_ms = 0;  // of one row; 0: none
-  // Where a row has a limit, that of loading the function, unless a row's is longer: it may import what takes long.
+  // Where a row has a limit, that of loading the function, unless a row's is longer: it may import
+  // what takes long.
   int64_t load_timeout_ms = 120'000;
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).

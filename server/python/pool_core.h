@@ -87,7 +87,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Cancel(const std::shared_ptr<Call>& call);
   void Close();
 
-  // Nobody calls for a while: it closes itself at that time, unless it is roused. False where it has work, or nothing that is worth it.
+  // Nobody calls for a while: it closes itself at that time, unless it is roused. False where it
+  // has work, or nothing that is worth it.
   bool Rest(uint64_t until_ns);
   // False where it has closed itself.
   bool Rouse();
@@ -103,7 +104,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
 
   // --- calls ---
   uint32_t RowsOfSheet(uint32_t rows) const;
-  // One of its sheets is over. Its end, where that was the last one, is to be told without the mutex.
+  // One of its sheets is over. Its end, where that was the last one, is to be told without the
+  // mutex.
   void EndSheet(const std::shared_ptr<Call>& call, std::vector<std::shared_ptr<Call>>* ended);
   void EndIfDone(const std::shared_ptr<Call>& call, std::vector<std::shared_ptr<Call>>* ended);
   static void Tell(std::vector<std::shared_ptr<Call>> ended);
@@ -116,7 +118,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Break(absl::Status status, std::vector<std::shared_ptr<Call>>* ended);
 
   // --- dealing ---
-  // `wakes`: the pool's thread is told of what is left, and looks whether a worker is to be had. It does so anyway by itself.
+  // `wakes`: the pool's thread is told of what is left, and looks whether a worker is to be had. It
+  // does so anyway by itself.
   void Deal(bool wakes);
   // A free tray, and the worker that has it.
   std::shared_ptr<Worker> FindTray(int* tray) const;
@@ -140,7 +143,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
   void LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
-  // Waits for its end, without the mutex: many look at a pool, and none of them waits for whoever has started a worker.
+  // Waits for its end, without the mutex: many look at a pool, and none of them waits for whoever
+  // has started a worker.
   void Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
   // It has ended before it was ready.

@@ -25,7 +25,8 @@ constexpr uint64_t kStackNs = 200'000'000;
 // One that whoever started it does not end has no say in what comes of its rows.
 constexpr uint64_t kAbandonedNs = 2'000'000'000;
 constexpr int kLookMs = 20;
-// What a worker does between rows is its own affair: it loads what draws, and may have no processor meanwhile.
+// What a worker does between rows is its own affair: it loads what draws, and may have no processor
+// meanwhile.
 constexpr uint64_t kBetweenRowsNs = 60'000'000'000;
 // Where the kernel tells no ends.
 constexpr int kNoPidfdMs = 100;

@@ -15,7 +15,8 @@
 namespace penstock::python {
 namespace {
 
-// What a process has for itself: what it maps of files, and of memory that others map too, is left out.
+// What a process has for itself: what it maps of files, and of memory that others map too, is left
+// out.
 uint64_t OwnBytes(pid_t process) {
   const ring::Descriptor file(
       open(absl::StrCat("/proc/", process, "/statm").c_str(), O_RDONLY | O_CLOEXEC));

@@ -36,9 +36,11 @@ class SheetForm {
   uint64_t Measure(absl::Span<const Column> columns, uint32_t first, uint32_t rows) const;
   void Lay(absl::Span<const Column> columns, uint32_t first, uint32_t rows, uint8_t* to) const;
 
-  // Columns of `rows` rows for Take(): in memory of the arena, but for features of fixed size whose data is set.
+  // Columns of `rows` rows for Take(): in memory of the arena, but for features of fixed size whose
+  // data is set.
   void Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
-  // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to `first + made - 1` of prepared columns.
+  // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to
+  // `first + made - 1` of prepared columns.
   // Internal: it is none, as a worker that is sound never writes it.
   absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                     uint32_t rows, absl::Span<Column> columns, Arena* arena) const;

@@ -23,8 +23,8 @@ class WorkerCount {
   // 1 to `most`.
   explicit WorkerCount(int most) : most_(most) {}
 
-  // How many there are to be. `busy_ns`: what all workers were at rows since the beginning, together;
-  // `workers`: those that there are, all of them ready; `rows_wait`: for one of them.
+  // How many there are to be. `busy_ns`: what all workers were at rows since the beginning,
+  // together; `workers`: those that there are, all of them ready; `rows_wait`: for one of them.
   int Look(uint64_t now_ns, uint64_t busy_ns, int workers, bool rows_wait);
 
  private:

@@ -1,10 +1,10 @@
 // A process of the client's Python interpreter that computes rows at a desk.
 //
-// It has a session of its own, so that a terminal's Ctrl-C is none of its, and ends with whoever started it: this process
-// (spawned_worker.h) or one of its own user (offered_worker.h).
+// It has a session of its own, so that a terminal's Ctrl-C is none of its, and ends with whoever
+// started it: this process (spawned_worker.h) or one of its own user (offered_worker.h).
 //
-// Threads:  all that waits for its end on the thread that owns the process, which lives as long; Send() from any, one at a time;
-//           desk() as it says.
+// Threads:  all that waits for its end on the thread that owns the process, which lives as long;
+//           Send() from any, one at a time; desk() as it says.
 // Owns:     the process: it is ended with the object.
 #pragma once
 
@@ -21,7 +21,8 @@
 
 namespace penstock::python {
 
-// A worker's descriptors, in this order, from that number on: the function's file, inputs, outputs, its socket, where its stack goes.
+// A worker's descriptors, in this order, from that number on: the function's file, inputs, outputs,
+// its socket, where its stack goes.
 inline constexpr int kFirstOfWorker = 3;
 inline constexpr int kNumOfWorker = 5;
 
@@ -50,10 +51,11 @@ class WorkerProcess {
   std::string Stack() const;
 
   virtual void Kill() = 0;
-  // Waits for its end, which Kill() has brought about or the system: "SIGSEGV", "exit status 3". Not longer than a second, as a
-  // process in the kernel's hands cannot be hurried.
+  // Waits for its end, which Kill() has brought about or the system: "SIGSEGV", "exit status 3".
+  // Not longer than a second, as a process in the kernel's hands cannot be hurried.
   virtual std::string Wait() = 0;
-  // Behind Wait(): whether it has ended, or never begun, as whoever started it has gone or refused to. That is no row's fault.
+  // Behind Wait(): whether it has ended, or never begun, as whoever started it has gone or refused
+  // to. That is no row's fault.
   virtual bool was_withdrawn() const { return false; }
 
  protected:

@@ -22,8 +22,9 @@ class AddedTokens {
   // `normalizer` may be null.
   absl::Status Read(const JsonPart& json, const Model& model, const Normalizer* normalizer);
 
-  // Calls `piece(from, to, id)` for the stretches of a text, from left to right; `id` is that of a token, or none. `normalized`: the tokens that
-  // are looked for in normalised text, else the others.
+  // Calls `piece(from, to, id)` for the stretches of a text, from left to right; `id` is that of a
+  // token, or none. `normalized`: the tokens that are looked for in normalised text, else the
+  // others.
   using OnPiece = std::function<absl::Status(size_t from, size_t to, std::optional<uint32_t> id)>;
   absl::Status ForEachPiece(std::string_view text, bool normalized, const OnPiece& piece) const;
 

@@ -231,8 +231,9 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const JsonPart& json) {
   return std::make_unique<JsonTokenizer>(std::move(parts));
 }
 
-// A number with a fraction or an exponent as `tokenizers` reads it, which may be another double than the nearest one: its digits are an integer of
-// 64 bits (what does not fit is left out), which is rounded to a double and then multiplied or divided by a power of ten. A Unigram's ways through
+// A number with a fraction or an exponent as `tokenizers` reads it, which may be another double
+// than the nearest one: its digits are an integer of 64 bits (what does not fit is left out), which
+// is rounded to a double and then multiplied or divided by a power of ten. A Unigram's ways through
 // a word that are equally good but for rounding are told apart by that.
 double AsTheLibraryReadsIt(std::string_view number) {
   constexpr int kMostExponent = 308;

@@ -1,9 +1,11 @@
 // Tokenizers: texts to ids and back, as the libraries do whose files they are made of.
 //
-// Threads:  a Tokenizer is constant and safe from any thread. A Scratch serves one call at a time; Borrow() is safe from any thread.
+// Threads:  a Tokenizer is constant and safe from any thread. A Scratch serves one call at a time;
+//           Borrow() is safe from any thread.
 // Owns:     a tokenizer its tables, and the Scratches that nobody has.
 // Limits:   files of up to kTokenizerFileBytesMax; ids below 2^31. Long texts look for a stop.
-// Errors:   DataLoss: a text that is no UTF-8, with the place of the first wrong byte, or an id that is none.
+// Errors:   DataLoss: a text that is no UTF-8, with the place of the first wrong byte, or an id
+//           that is none.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +49,8 @@ class Tokenizer {
   // How many ids stand around a text's own where add_special_tokens.
   virtual size_t num_added() const { return 0; }
 
-  // `skip_special_tokens`: leaves out what is no text. The bytes need be no UTF-8 where `keep_bytes`, else U+FFFD stands for what is none.
+  // `skip_special_tokens`: leaves out what is no text. The bytes need be no UTF-8 where
+  // `keep_bytes`, else U+FFFD stands for what is none.
   virtual absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens,
                               bool keep_bytes, std::string* text) const = 0;
 

@@ -46,7 +46,7 @@ ALLOWED = {
         "base", "io/file", "server/text/unicode", "server/text/bpe", "server/text/scan",
         "server/text/parts", "server/text/sentencepiece",
     },
-    "server/image": {"server/kernels", "server/expr"},
+    "server/image": {"base", "server/kernels", "server/expr"},
     "server/engine/tasks": {"base"},
     "server/engine/read": {
         "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array", "io/arrow",
@@ -141,7 +141,7 @@ ALLOWED = {
     },
     "server/service/control": {
         "proto", "base", "ring", "server/codec", "server/engine/plan", "server/engine/run",
-        "server/service/socket", "server/service/state", "server/service/watch",
+        "server/service/socket", "server/service/state", "server/service/stream", "server/service/watch",
         "server/service/pipeline", "server/service/tune",
     },
     "server/service/daemon": {

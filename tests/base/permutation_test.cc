@@ -36,7 +36,8 @@ TEST_CASE("a permutation of many numbers stays in its range") {
   }
 }
 
-// Chi-squared over which tenth of the range each tenth goes to: 81 degrees of freedom, so that 150 is passed by chance once in 10^5.
+// Chi-squared over which tenth of the range each tenth goes to: 81 degrees of freedom, so that 150
+// is passed by chance once in 10^5.
 TEST_CASE("every part of a permutation is spread over the whole") {
   const uint64_t size = 100'000;
   for (uint64_t key = 0; key < 5; ++key) {

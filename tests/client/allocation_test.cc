@@ -1,5 +1,5 @@
-// Without memory at the n-th allocation, for each n: a call of the C interface gives an error code, loses no slot and lets no exception
-// through, and the loader goes on from its last cursor.
+// Without memory at the n-th allocation, for each n: a call of the C interface gives an error code,
+// loses no slot and lets no exception through, and the loader goes on from its last cursor.
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>

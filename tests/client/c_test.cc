@@ -161,7 +161,8 @@ TEST_CASE("a program that locks its memory may write its batches, and sees no ol
         std::memset(mine, 0xa5, tensor->bytes);
         if (i == 10 && !locks_first && !lock()) _exit(2);
         penstock_batch_release(batch);
-        // The lock made a copy of each page that could be written then: only that of this batch has been dropped.
+        // The lock made a copy of each page that could be written then: only that of this batch has
+        // been dropped.
         if (i == 10 && !locks_first) break;
       }
       _exit(fine ? 0 : 1);

@@ -1,4 +1,5 @@
-// A loader of the C library at a server of tests/support/server_process.h, whose pipeline is "counted".
+// A loader of the C library at a server of tests/support/server_process.h, whose pipeline is
+// "counted".
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A loader's way back to a daemon that has gone away, and what a fork leaves to the child, against a ring_server that dies and comes back.
+// A loader's way back to a daemon that has gone away, and what a fork leaves to the child, against
+// a ring_server that dies and comes back.
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/un.h>

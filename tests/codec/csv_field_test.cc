@@ -1,4 +1,5 @@
-// What a field takes of memory; which fields there are is TensorFlow's verdict (client/python_parsing_test.py).
+// What a field takes of memory; which fields there are is TensorFlow's verdict
+// (client/python_parsing_test.py).
 #include "server/codec/csv_field.h"
 
 #include <string>

@@ -50,8 +50,8 @@ class Writer {
 
   size_t Below(size_t bound) { return random_() % bound; }
 
-  // As an ordinary writer makes it: the wanted features, each of them there or not, and unwanted ones of each kind; lists of any
-  // length, the empty one included.
+  // As an ordinary writer makes it: the wanted features, each of them there or not, and unwanted
+  // ones of each kind; lists of any length, the empty one included.
   std::string DrawRecord(bool mixes) {
     std::vector<std::string> entries = {
         Entry("ids", Int64s(Below(30))),

@@ -36,7 +36,8 @@ std::unique_ptr<const ExampleSkeleton> Make(const std::string& record) {
 
 std::string FloatList(const std::string& bytes) { return Field(2, Field(1, bytes)); }
 
-// As an ordinary writer makes it, with an unwanted feature of each kind; values and the sizes of varints are drawn.
+// As an ordinary writer makes it, with an unwanted feature of each kind; values and the sizes of
+// varints are drawn.
 std::string DrawRecord(std::mt19937_64& random) {
   const auto number = [&random] { return Varint(random() >> random() % 64); };
   const auto bytes = [&random](size_t size) {
@@ -72,7 +73,8 @@ TEST_CASE("rows of known forms are parsed at once as each by itself") {
   constexpr int kRows = 500;
   std::mt19937_64 random(13);
   const ExampleParser parser(kFeatures);
-  // Few sizes of numbers, so that forms come again; every tenth record lacks a feature, has a byte list that is too long, or is damaged.
+  // Few sizes of numbers, so that forms come again; every tenth record lacks a feature, has a byte
+  // list that is too long, or is damaged.
   std::vector<std::string> records;
   for (int i = 0; i < kRows; ++i) {
     const auto number = [&random] { return Varint(random() % 100); };

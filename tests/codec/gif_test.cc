@@ -1,5 +1,5 @@
-// GifDecoder: its limits, and verdicts where TensorFlow has none. TensorFlow's own pixels and verdicts are compared by
-// tests/client/python_parsing_test.py.
+// GifDecoder: its limits, and verdicts where TensorFlow has none. TensorFlow's own pixels and
+// verdicts are compared by tests/client/python_parsing_test.py.
 #include "server/codec/gif.h"
 
 #include <string>
@@ -35,7 +35,8 @@ TEST_CASE("fault 21a: gif: every cut of a file") {
     CAPTURE(size);
     FramesShape shape;
     const auto pixels = Decode(file.substr(0, size), {}, &shape);
-    // A second frame without its whole header and the first byte of its pixels is none; with them, it has to be whole.
+    // A second frame without its whole header and the first byte of its pixels is none; with them,
+    // it has to be whole.
     const bool has_one = size >= first.size() && size < first.size() + 11;
     const bool has_two = size >= file.size() - 1;
     REQUIRE(pixels.ok() == (has_one || has_two));

@@ -1,5 +1,5 @@
-// Inflate: strings of several members, and what may not stand behind one. The values of single ones are compared with TensorFlow's in
-// tests/client/python_parsing_test.py.
+// Inflate: strings of several members, and what may not stand behind one. The values of single ones
+// are compared with TensorFlow's in tests/client/python_parsing_test.py.
 #include "server/codec/inflate.h"
 
 #include <string>

@@ -1,4 +1,5 @@
-// Parts of JPEG images are those of the whole, whatever the subsampling of chroma and wherever they lie.
+// Parts of JPEG images are those of the whole, whatever the subsampling of chroma and wherever they
+// lie.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -131,7 +132,8 @@ absl::Status ReadByRows(JpegDecoder& decoder, const JpegShape& shape, int at_onc
   return absl::OkStatus();
 }
 
-// Compares rows a few at a time with the whole image, and the verdicts on both. Returns that on the whole.
+// Compares rows a few at a time with the whole image, and the verdicts on both. Returns that on the
+// whole.
 absl::Status CheckRows(const std::string& jpeg, const JpegOptions& options) {
   const std::vector<uint8_t> data(jpeg.begin(), jpeg.end());
   JpegDecoder decoder;

@@ -20,7 +20,8 @@ struct JsonRow {
   std::vector<int64_t> dims;
 };
 
-// `feature`: a v1::JsonFeature as text. The document's memory ends where it ends, but for the padding.
+// `feature`: a v1::JsonFeature as text. The document's memory ends where it ends, but for the
+// padding.
 inline absl::StatusOr<JsonRow> DecodeJsonField(const std::string& feature,
                                                const std::string& document, JsonErrors errors,
                                                bool batched = false) {

@@ -1,5 +1,6 @@
-// Plain PNG files take a short way: it must give libpng's bytes, and leave everything unusual to libpng. A chunk that the short way does
-// not know, put in front of the end, makes libpng decode the same file.
+// Plain PNG files take a short way: it must give libpng's bytes, and leave everything unusual to
+// libpng. A chunk that the short way does not know, put in front of the end, makes libpng decode
+// the same file.
 #include "server/codec/plain_png.h"
 
 #include <png.h>

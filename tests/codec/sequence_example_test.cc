@@ -1,4 +1,5 @@
-// Feature lists against the protobuf library's view of the same bytes, whole and damaged. Set PENSTOCK_TEST_SEED to repeat a failure.
+// Feature lists against the protobuf library's view of the same bytes, whole and damaged. Set
+// PENSTOCK_TEST_SEED to repeat a failure.
 #include "server/codec/sequence_example.h"
 
 #include <cstdlib>
@@ -17,7 +18,8 @@
 namespace penstock::testing {
 namespace {
 
-// Lists of both sides in one form: for each step its values as bytes; "?" for what is not as wanted.
+// Lists of both sides in one form: for each step its values as bytes; "?" for what is not as
+// wanted.
 using Steps = std::vector<std::vector<std::string>>;
 struct Found {
   bool malformed = false;

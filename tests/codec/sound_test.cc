@@ -1,5 +1,5 @@
-// SoundDecoder beside libsndfile's values (tests/golden/make_sound_goldens.py), and files that are cut or damaged, of which libsndfile gives what it
-// can. Needs libsndfile.
+// SoundDecoder beside libsndfile's values (tests/golden/make_sound_goldens.py), and files that are
+// cut or damaged, of which libsndfile gives what it can. Needs libsndfile.
 #include "server/codec/sound.h"
 
 #include <algorithm>
@@ -135,7 +135,8 @@ TEST_CASE("sound: fewer and more channels and samples") {
   }
 }
 
-// A file whose length stands nowhere is whole where a frame ends. What follows the frames of an MP3 file is a tag, or zeros.
+// A file whose length stands nowhere is whole where a frame ends. What follows the frames of an MP3
+// file is a tag, or zeros.
 TEST_CASE("fault 21a: sound: every cut of a file") {
   for (const char* name : {"flac 8 mono", "flac one sample", "vorbis mono", "opus mono",
                            "mp3 of MPEG 2", "mp3 varying"}) {

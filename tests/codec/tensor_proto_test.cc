@@ -1,4 +1,5 @@
-// TensorProtos of flags whose bits are other than 0 and 1. TensorFlow's own tensors are compared by tests/client/python_parsing_test.py.
+// TensorProtos of flags whose bits are other than 0 and 1. TensorFlow's own tensors are compared by
+// tests/client/python_parsing_test.py.
 #include "server/codec/tensor_proto.h"
 
 #include <string>

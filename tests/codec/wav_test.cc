@@ -1,5 +1,5 @@
-// WavDecoder: damage, and what TensorFlow and libsndfile have no verdict on. Their values are compared by
-// tests/client/python_audio_test.py.
+// WavDecoder: damage, and what TensorFlow and libsndfile have no verdict on. Their values are
+// compared by tests/client/python_audio_test.py.
 #include "server/codec/wav.h"
 
 #include <cstring>
@@ -32,7 +32,8 @@ std::string File(const std::string& chunks) {
   return "RIFF" + Little(chunks.size() + 4, 4) + "WAVE" + chunks;
 }
 
-// Where the bytes end a page that may not be read beyond is the sanitizer's affair: they lie in memory of their own.
+// Where the bytes end a page that may not be read beyond is the sanitizer's affair: they lie in
+// memory of their own.
 absl::StatusOr<std::vector<float>> Decode(const std::string& file, WavShape* shape = nullptr) {
   const std::vector<uint8_t> bytes(file.begin(), file.end());
   WavDecoder decoder;

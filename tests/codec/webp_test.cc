@@ -1,5 +1,5 @@
-// WebpDecoder: its limits, and animations without alpha, for which TensorFlow writes past its tensor. TensorFlow's own pixels and verdicts
-// are compared by tests/client/python_parsing_test.py.
+// WebpDecoder: its limits, and animations without alpha, for which TensorFlow writes past its
+// tensor. TensorFlow's own pixels and verdicts are compared by tests/client/python_parsing_test.py.
 #include "server/codec/webp.h"
 
 #include <string>

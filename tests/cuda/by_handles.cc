@@ -1,5 +1,6 @@
-// The machine's driver, save that its devices share no memory by descriptors: so the way by CUDA's 64-byte handles is tried on a device that
-// has both. Tests load it in the driver's place (PENSTOCK_CUDA_DRIVER); PENSTOCK_TEST_DRIVER_BELOW names another driver than the machine's.
+// The machine's driver, save that its devices share no memory by descriptors: so the way by CUDA's
+// 64-byte handles is tried on a device that has both. Tests load it in the driver's place
+// (PENSTOCK_CUDA_DRIVER); PENSTOCK_TEST_DRIVER_BELOW names another driver than the machine's.
 #include <dlfcn.h>
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The daemon's part of a device ring over a driver without a device, and the sink that stands before it.
+// The daemon's part of a device ring over a driver without a device, and the sink that stands
+// before it.
 #include "server/cuda/device_ring.h"
 
 #include <fcntl.h>
@@ -34,7 +35,8 @@ BatchTensor Tensor(const char* name, DType dtype, std::vector<int64_t> shape) {
   return tensor;
 }
 
-// Slots of three tensors as a ring lays them: images that are expanded, text that is not fixed, labels.
+// Slots of three tensors as a ring lays them: images that are expanded, text that is not fixed,
+// labels.
 struct HostSlots {
   explicit HostSlots(int count) {
     for (int slot = 0; slot < count; ++slot) {

@@ -1,4 +1,5 @@
-// The table of a device ring as a client reads it: sound ones show the daemon's bytes, torn and forged ones are errors.
+// The table of a device ring as a client reads it: sound ones show the daemon's bytes, torn and
+// forged ones are errors.
 #include "client/c/device_slots.h"
 
 #include <sys/mman.h>
@@ -27,7 +28,8 @@ using penstock::ring::Status;
 constexpr uint32_t kSlots = 3;
 constexpr uint64_t kStride = 512;
 
-// A table of two tensors over memory of the fake driver, shared by a handle or by a descriptor, and what holds it.
+// A table of two tensors over memory of the fake driver, shared by a handle or by a descriptor, and
+// what holds it.
 struct Forged {
   explicit Forged(Fake& fake, bool by_descriptor = false) : device(fake.Open()) {
     fake.Set("descriptors", by_descriptor);

@@ -1,4 +1,5 @@
-// What a machine without CUDA is told, through the loader that looks for the real driver (fault 65).
+// What a machine without CUDA is told, through the loader that looks for the real driver
+// (fault 65).
 #include "cuda/driver.h"
 
 #include <sys/mman.h>
@@ -230,7 +231,8 @@ constexpr bool CalledAlike(Result (*)(Ours...), CUresult (*)(Theirs...)) {
   }
 }
 
-// cuda.h gives a function's name to its newest form, as the driver's entry-point API does for a version.
+// cuda.h gives a function's name to its newest form, as the driver's entry-point API does for a
+// version.
 #define PENSTOCK_CUDA_SAME_CALL(name, parameters)                                           \
   static_assert(CalledAlike(decltype(Driver::name){nullptr}, decltype(&cu##name){nullptr}), \
                 "cu" #name);

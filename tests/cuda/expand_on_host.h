@@ -1,4 +1,5 @@
-// The kernels of cuda/expand.cu as functions of the host, over the same bodies: each thread of a grid in turn.
+// The kernels of cuda/expand.cu as functions of the host, over the same bodies: each thread of a
+// grid in turn.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,8 @@ std::vector<uint8_t> Computed(const std::string& expression, TensorDType dtype,
   return out;
 }
 
-// The bytes that the device's path gives: through the launch, with the bodies run by the fake driver.
+// The bytes that the device's path gives: through the launch, with the bodies run by the fake
+// driver.
 std::vector<uint8_t> Expanded(const Fake& fake, Expansion expansion, TensorDType dtype,
                               const std::vector<int64_t>& shape, std::vector<uint8_t> from) {
   const Status planned = Plan(dtype, shape, &expansion);
@@ -156,7 +157,8 @@ bool Same(const std::vector<uint8_t>& found, const std::vector<uint8_t>& want) {
 }
 
 TEST_CASE("a thread that makes several items goes on in the right row") {
-  // The tests' device has one multiprocessor, and so 8192 threads, whose number no row of these divides.
+  // The tests' device has one multiprocessor, and so 8192 threads, whose number no row of these
+  // divides.
   const Fake fake;
   Expansion expansion;
   SECTION("normalize, channels first") {

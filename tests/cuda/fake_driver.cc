@@ -1,10 +1,10 @@
-// A CUDA driver that needs no device: a library with the entry point of libcuda.so.1, over the memory of the
-// host. Tests load it in the driver's place (PENSTOCK_CUDA_DRIVER), so that they go through the real loader,
-// real sockets and several processes.
+// A CUDA driver that needs no device: a library with the entry point of libcuda.so.1, over the
+// memory of the host. Tests load it in the driver's place (PENSTOCK_CUDA_DRIVER), so that they go
+// through the real loader, real sockets and several processes.
 //
-// What is enqueued is done at once, or, with `hold`, when the hold ends: so one sees what waits for what.
-// Device memory is a memory file, which another process opens through /proc. $PENSTOCK_FAKE_CUDA sets, as
-// "name=number,…", and fake_cuda_set() changes:
+// What is enqueued is done at once, or, with `hold`, when the hold ends: so one sees what waits for
+// what. Device memory is a memory file, which another process opens through /proc.
+// $PENSTOCK_FAKE_CUDA sets, as "name=number,…", and fake_cuda_set() changes:
 //
 //   init        what cuInit returns                    devices     how many there are (1)
 //   version     the driver's (12080)                   memory      bytes of the device (1 GiB)
@@ -18,7 +18,8 @@
 //   host_pages  whether it goes by the host's page     context     what cuDevicePrimaryCtxRetain returns
 //               tables (0)                             mode        its compute mode (0)
 //
-// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes), contexts, mapped (bytes), host_buffers.
+// fake_cuda_get() reads these and counters: copies, registered, launches, allocated (bytes),
+// contexts, mapped (bytes), host_buffers.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -554,7 +555,8 @@ EXPORT Result cuDriverGetVersion(int32_t* version) { return DriverGetVersion(ver
 EXPORT Result cuGetProcAddress_v2(const char* symbol, void** function, int32_t version,
                                   uint64_t flags, int32_t*) {
   *function = nullptr;
-  // As of CUDA 12.0, with the device's null stream, whatever the program that loads this was compiled for.
+  // As of CUDA 12.0, with the device's null stream, whatever the program that loads this was
+  // compiled for.
   if (version != 12000 || flags != 1) return kInvalidValue;
   const std::string wanted = symbol;
   if (wanted == "cuMemAlloc" && Fake()["missing"] != 0) return kNotFound;

@@ -1,8 +1,9 @@
-// Preloaded into a daemon: calls fail as if the system had no more of what they ask for, when a test says so.
+// Preloaded into a daemon: calls fail as if the system had no more of what they ask for, when a
+// test says so.
 //
-// FAILING_CALLS is a file of counters that the test and all of the daemon's processes share: for each kind of call how many
-// still succeed, how many fail then, and how many have failed. So a failure that is asked for once happens once, whichever
-// process meets it.
+// FAILING_CALLS is a file of counters that the test and all of the daemon's processes share: for
+// each kind of call how many still succeed, how many fail then, and how many have failed. So a
+// failure that is asked for once happens once, whichever process meets it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +60,8 @@ static int Fails(int kind) {
   return 1;
 }
 
-/* gRPC makes threads of its own when it is busy, and does without: only those of C++'s library count. */
+/* gRPC makes threads of its own when it is busy, and does without: only those of C++'s library
+ * count. */
 static int IsOfCxx(void* (*run)(void*)) {
   Dl_info from;
   return dladdr((void*)run, &from) != 0 && from.dli_fname != NULL && strstr(from.dli_fname, "libstdc++") != NULL;

@@ -1,4 +1,5 @@
-// Integers of a call that are constants or values of the data: which arguments are taken, and what is read of a row.
+// Integers of a call that are constants or values of the data: which arguments are taken, and what
+// is read of a row.
 #include "server/expr/data_integers.h"
 
 #include <algorithm>

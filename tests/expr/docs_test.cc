@@ -1,5 +1,5 @@
-// docs/functions.json is written from the registrations. Run with PENSTOCK_WRITE_DOCS=1 in the environment to renew it; docs/make_functions_page.py
-// makes the manual, docs/functions.md, of it.
+// docs/functions.json is written from the registrations. Run with PENSTOCK_WRITE_DOCS=1 in the
+// environment to renew it; docs/make_functions_page.py makes the manual, docs/functions.md, of it.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -29,7 +29,8 @@ inline std::vector<InstructionSet> InstructionSets() {
   return sets;
 }
 
-// Makes kernels choose one instruction set until it is destroyed. Programs keep the set that they were compiled for.
+// Makes kernels choose one instruction set until it is destroyed. Programs keep the set that they
+// were compiled for.
 class ScopedInstructionSet {
  public:
   explicit ScopedInstructionSet(const InstructionSet& set) {

@@ -1,4 +1,5 @@
-// ** with a negative exponent: of literals a float as in Python, of integers of the data nothing that could be meant (error_test.cc).
+// ** with a negative exponent: of literals a float as in Python, of integers of the data nothing
+// that could be meant (error_test.cc).
 #include <vector>
 
 #include "server/expr/program.h"

@@ -1,5 +1,5 @@
-// Programs as a whole: the pipelines' maps, chains, row kernels, and equal bytes however the rows are cut and on whatever
-// instruction set.
+// Programs as a whole: the pipelines' maps, chains, row kernels, and equal bytes however the rows
+// are cut and on whatever instruction set.
 #include <cmath>
 #include <cstring>
 #include <random>

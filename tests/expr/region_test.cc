@@ -1,4 +1,5 @@
-// Element-wise programs at all tail lengths, with pages behind inputs and output that nobody may touch, on every instruction set.
+// Element-wise programs at all tail lengths, with pages behind inputs and output that nobody may
+// touch, on every instruction set.
 #include <cstring>
 #include <limits>
 #include <random>
@@ -15,8 +16,9 @@ namespace {
 
 using testing::GuardedMemory;
 
-// Between them: nothing aside, something aside, more than fits aside, every width of memory, doubles, choices of both directions,
-// constants that repeat, constants by planes, scalars of a row.
+// Between them: nothing aside, something aside, more than fits aside, every width of memory,
+// doubles, choices of both directions, constants that repeat, constants by planes, scalars of a
+// row.
 constexpr const char* kTexts[] = {
     "x * 2 + 1",
     "(x + 1) * (x - 1) / (x * x + 1)",
@@ -63,7 +65,8 @@ constexpr const char* kTexts[] = {
 TEST_CASE("A program reads and writes its columns and nothing else, at every length") {
   std::mt19937 random(17);
   const std::vector<InstructionSet> sets = InstructionSets();
-  // Two short steps and one wide one of the widest set, and what a row takes to be computed by itself.
+  // Two short steps and one wide one of the widest set, and what a row takes to be computed by
+  // itself.
   std::vector<int64_t> lengths;
   for (int64_t n = 1; n <= 150; n += n < 40 ? 1 : 7) lengths.push_back(n);
   for (const int64_t n : {255, 256, 257, 300}) lengths.push_back(n);

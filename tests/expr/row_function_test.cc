@@ -1,4 +1,5 @@
-// Functions that work row by row: sizes that only the data tells, tiles that go on into arithmetic, errors with their row.
+// Functions that work row by row: sizes that only the data tells, tiles that go on into arithmetic,
+// errors with their row.
 #include <cstring>
 #include <numeric>
 
@@ -28,7 +29,8 @@ class Pairs : public RowKernel {
   }
 };
 
-// Any tensor of numbers becomes float32 (times * 3,): its first byte or float, its number of axes, its elements; again and again.
+// Any tensor of numbers becomes float32 (times * 3,): its first byte or float, its number of axes,
+// its elements; again and again.
 class Summary : public RowKernel {
  public:
   explicit Summary(int64_t times) : times_(times) {}

@@ -1,5 +1,5 @@
-// Functions of strings, by numbers that tell what they have made. What each of them makes is compared with TensorFlow's in
-// tests/client/python_strings_test.py.
+// Functions of strings, by numbers that tell what they have made. What each of them makes is
+// compared with TensorFlow's in tests/client/python_strings_test.py.
 #include "server/expr/texts.h"
 
 #include "server/expr/function.h"

@@ -1,4 +1,5 @@
-// Looks for Arrow files on which the reader crashes, reads beyond a buffer, or makes rows that are none of their types.
+// Looks for Arrow files on which the reader crashes, reads beyond a buffer, or makes rows that are
+// none of their types.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

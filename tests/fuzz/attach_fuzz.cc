@@ -1,7 +1,8 @@
-// Looks for bytes of a visitor with which the daemon's reading of requests crashes, reads too far or takes what is no request.
+// Looks for bytes of a visitor with which the daemon's reading of requests crashes, reads too far
+// or takes what is no request.
 //
-// The first byte says how the rest is used: as it is; or over the fields of a request that is right, so that its checks are passed one
-// after another.
+// The first byte says how the rest is used: as it is; or over the fields of a request that is
+// right, so that its checks are passed one after another.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// The loader of the daemon's configuration (fault 54): what it takes is complete and in range, and is taken
-// again, unchanged, from its own text.
+// The loader of the daemon's configuration (fault 54): what it takes is complete and in range, and
+// is taken again, unchanged, from its own text.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,6 @@
-// Each fuzz target over its corpus, over each file of it cut to half, and over no bytes at all, whatever the compiler: what a target finds
-// ends the program. (libFuzzer goes on from there: `./dev test fuzz`.)
+// Each fuzz target over its corpus, over each file of it cut to half, and over no bytes at all,
+// whatever the compiler: what a target finds ends the program. (libFuzzer goes on from there:
+// `./dev test fuzz`.)
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

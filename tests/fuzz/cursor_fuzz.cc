@@ -1,7 +1,9 @@
-// Looks for bytes that the decoder of cursors should not take, and for counters with which a pipeline crashes or never returns.
+// Looks for bytes that the decoder of cursors should not take, and for counters with which a
+// pipeline crashes or never returns.
 //
-// The first byte says how the rest is used: as a whole cursor; as a cursor's message, to which a right checksum is made; or as the
-// counters of a position, eight bytes each, with which a small pipeline goes on.
+// The first byte says how the rest is used: as a whole cursor; as a cursor's message, to which a
+// right checksum is made; or as the counters of a position, eight bytes each, with which a small
+// pipeline goes on.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -7,7 +7,8 @@
 
 namespace penstock::testing {
 
-// Decodes the data if it tells of an image of a few megabytes. A Decoder has Start(), which reads the header, and Decode().
+// Decodes the data if it tells of an image of a few megabytes. A Decoder has Start(), which reads
+// the header, and Decode().
 template <typename Decoder, typename Options>
 void DecodeSmallImage(const uint8_t* data, size_t size, const Options& options) {
   constexpr size_t kBytesMax = size_t{4} << 20;

@@ -1,5 +1,5 @@
-// Looks for bytes on which the gzip and zlib reader differs from zlib, or does what it must not. The
-// first byte chooses the format and the sizes of the pieces.
+// Looks for bytes on which the gzip and zlib reader differs from zlib, or does what it must not.
+// The first byte chooses the format and the sizes of the pieces.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Looks for files of saved elements that are believed and should not be, with which a pipeline crashes or never returns. Their checksums
-// are put right, so that what lies behind them is reached. Fault 31.
+// Looks for files of saved elements that are believed and should not be, with which a pipeline
+// crashes or never returns. Their checksums are put right, so that what lies behind them is
+// reached. Fault 31.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Any text as an expression: it is refused with a message, or compiled to a program whose vectors give the bytes of its scalar twin.
+// Any text as an expression: it is refused with a message, or compiled to a program whose vectors
+// give the bytes of its scalar twin.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// Looks for bytes of an index that are believed and should not be (fault 31). Their checksum is put right, so
-// that what lies behind it is reached; so is the version, but for the old ones, and the format.
+// Looks for bytes of an index that are believed and should not be (fault 31). Their checksum is put
+// right, so that what lies behind it is reached; so is the version, but for the old ones, and the
+// format.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// Looks for bytes that make the decoder of JSON documents read or write where it must not, or disagree with itself: a line that is whole JSON
-// must be one for the source's check and for the decoder alike, and whatever is replaced must leave UTF-8. The first byte says which.
+// Looks for bytes that make the decoder of JSON documents read or write where it must not, or
+// disagree with itself: a line that is whole JSON must be one for the source's check and for the
+// decoder alike, and whatever is replaced must leave UTF-8. The first byte says which.
 #include <cstdint>
 #include <cstdlib>
 #include <memory>

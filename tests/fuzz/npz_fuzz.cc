@@ -1,4 +1,5 @@
-// Looks for bytes that the readers of .npy headers and ZIP archives read beyond, or believe and should not: fault 20a.
+// Looks for bytes that the readers of .npy headers and ZIP archives read beyond, or believe and
+// should not: fault 20a.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -64,7 +64,8 @@ Found ByStream(std::shared_ptr<RandomAccessFile> file, OnDamage on_damage) {
   return found;
 }
 
-// Whether the records that are copied out of a map are those at the beginning, up to damage or a late one.
+// Whether the records that are copied out of a map are those at the beginning, up to damage or a
+// late one.
 bool BeginsWithMapped(const Found& found, absl::Span<const uint8_t> bytes) {
   RecordStore store;
   CellCache cells(store);

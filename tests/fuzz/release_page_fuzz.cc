@@ -1,7 +1,8 @@
-// Looks for words in a consumer's control page with which the daemon crashes, or changes what another consumer sees: fault 43.
+// Looks for words in a consumer's control page with which the daemon crashes, or changes what
+// another consumer sees: fault 43.
 //
-// The first byte says what kind of consumer is hostile; then come acts of three bytes each: a word of its page and a value, or a part of
-// the daemon's or of the honest consumer's work.
+// The first byte says what kind of consumer is hostile; then come acts of three bytes each: a word
+// of its page and a value, or a part of the daemon's or of the honest consumer's work.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -136,8 +137,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   writer->Detach(handle.id);
   munmap(memory, sizeof(ControlPage));
-  // It has gone, and once nobody waits any more for its group everything is as if it had not been there: the ring takes a new step
-  // as soon as the honest one lets go.
+  // It has gone, and once nobody waits any more for its group everything is as if it had not been
+  // there: the ring takes a new step as soon as the honest one lets go.
   for (int look = 0; look < 3; ++look) writer->Tick(now_ns += 2'000'000'000, 1'000'000'000);
   while (!honest.held.empty()) honest.Release();
   for (int step = 0; step < 4; ++step) {

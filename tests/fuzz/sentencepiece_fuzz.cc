@@ -1,5 +1,5 @@
-// Any model of SentencePiece, and any text: an error, or ids that can be made text again. The text's length, of two bytes, stands first, then the text, then the
-// model. Fault 21d.
+// Any model of SentencePiece, and any text: an error, or ids that can be made text again. The
+// text's length, of two bytes, stands first, then the text, then the model. Fault 21d.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

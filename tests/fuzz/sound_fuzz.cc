@@ -1,4 +1,5 @@
-// Looks for bytes that make SoundDecoder, or libsndfile behind its checks, read or write where they must not: fault 21c. Needs libsndfile.
+// Looks for bytes that make SoundDecoder, or libsndfile behind its checks, read or write where they
+// must not: fault 21c. Needs libsndfile.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Any texts in the functions of strings: an error of their row, or the same numbers from vectors and from their scalar twin, in a block
-// and alone, whatever lies behind the texts in memory. The first byte chooses the function, the second one cuts the rest into rows.
-// Fault 21c.
+// Any texts in the functions of strings: an error of their row, or the same numbers from vectors
+// and from their scalar twin, in a block and alone, whatever lies behind the texts in memory. The
+// first byte chooses the function, the second one cuts the rest into rows. Fault 21c.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Looks for tar files on which the stream of samples and their index differ, lose or invent bytes, or do what they must not.
+// Looks for tar files on which the stream of samples and their index differ, lose or invent bytes,
+// or do what they must not.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Looks for bytes that make what reads strings inside of a map read or write where it must not: fields of CSV, JSON Examples, TensorProtos,
-// numbers (fault 21c). The first byte says which.
+// Looks for bytes that make what reads strings inside of a map read or write where it must not:
+// fields of CSV, JSON Examples, TensorProtos, numbers (fault 21c). The first byte says which.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

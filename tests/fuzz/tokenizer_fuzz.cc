@@ -1,4 +1,5 @@
-// Any file of a tokenizer, and any text behind it: an error, or ids that can be made text again. A zero byte stands between the two. Fault 21d.
+// Any file of a tokenizer, and any text behind it: an error, or ids that can be made text again. A
+// zero byte stands between the two. Fault 21d.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

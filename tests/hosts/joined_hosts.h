@@ -1,4 +1,5 @@
-// The rows that the hosts of a world have made of one batch, put together in the order of the hosts.
+// The rows that the hosts of a world have made of one batch, put together in the order of the
+// hosts.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +75,8 @@ inline std::string AppendTensor(const BatchTensor& tensor, const std::vector<std
   return "";
 }
 
-// Where a batch of one host differs from the hosts' batches of the same step, put together; "" where it does not.
+// Where a batch of one host differs from the hosts' batches of the same step, put together; ""
+// where it does not.
 inline std::string JoinedDifference(const std::vector<BatchTensor>& tensors,
                                     const std::vector<const Batch*>& hosts, const Batch& whole) {
   uint32_t rows = 0, shape_rows = 0;

@@ -1,4 +1,5 @@
-// Hosts in step: whatever their number, their rows together are the batches of one host, and their cursors its own.
+// Hosts in step: whatever their number, their rows together are the batches of one host, and their
+// cursors its own.
 #include "server/engine/tensor/world.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Bit choices against their definition, on every instruction set, for all lengths and element sizes.
+// Bit choices against their definition, on every instruction set, for all lengths and element
+// sizes.
 #include "server/kernels/bit_select.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@
 namespace penstock::kernels {
 namespace {
 
-// Whether the table chooses from random rows what its definition does. The last row ends a page with `in_bytes`, the output another one.
+// Whether the table chooses from random rows what its definition does. The last row ends a page
+// with `in_bytes`, the output another one.
 bool ChoosesAsDefined(const BitSelectTable& table, const std::vector<int32_t>& index,
                       const std::vector<uint8_t>& one, const uint8_t* zero, size_t rows,
                       size_t row_bytes, size_t in_bytes, std::mt19937* random) {
@@ -91,7 +93,8 @@ TEST_CASE(
       for (const size_t element_bytes : {1, 2, 4, 8}) {
         const size_t lanes = std::min(chunk, wide / element_bytes);
         for (const size_t period_chunks : {1, 2, 3}) {
-          // The last of each does not go into the registers' vectors: the general loop has to be taken.
+          // The last of each does not go into the registers' vectors: the general loop has to be
+          // taken.
           for (const size_t constants :
                {size_t{1}, lanes, 3 * lanes / 2, 3 * lanes, 3 * lanes + 1}) {
             for (const size_t periods : {1, 5}) {

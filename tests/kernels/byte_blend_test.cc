@@ -1,4 +1,5 @@
-// Blends of bytes against their scalar twins, on every instruction set, at all tail lengths, with nothing to read or write around them.
+// Blends of bytes against their scalar twins, on every instruction set, at all tail lengths, with
+// nothing to read or write around them.
 #include "server/kernels/byte_blend.h"
 
 #include <algorithm>

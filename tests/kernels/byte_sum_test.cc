@@ -1,4 +1,5 @@
-// Sums of bytes against their scalar twins, on every instruction set, at all tail lengths, with nothing to read or write around them.
+// Sums of bytes against their scalar twins, on every instruction set, at all tail lengths, with
+// nothing to read or write around them.
 #include "server/kernels/byte_sum.h"
 
 #include <algorithm>

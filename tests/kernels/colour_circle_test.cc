@@ -1,4 +1,5 @@
-// Hue and saturation by vectors against one pixel after the other, on every instruction set, at all tail lengths.
+// Hue and saturation by vectors against one pixel after the other, on every instruction set, at all
+// tail lengths.
 #include "server/kernels/colour_circle.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The lesser and the greater of two rows against a loop, on every instruction set, at all tail lengths, with nothing to read behind.
+// The lesser and the greater of two rows against a loop, on every instruction set, at all tail
+// lengths, with nothing to read behind.
 #include "server/kernels/extreme.h"
 
 #include <limits>

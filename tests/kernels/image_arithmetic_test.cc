@@ -1,4 +1,5 @@
-// Against plain loops, on every instruction set, at every length, with every buffer at the end of a page.
+// Against plain loops, on every instruction set, at every length, with every buffer at the end of a
+// page.
 #include "server/kernels/image_arithmetic.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// Rows in reverse: against the scalar twin, on every instruction set, at every length, with both buffers between pages that may not
-// be touched.
+// Rows in reverse: against the scalar twin, on every instruction set, at every length, with both
+// buffers between pages that may not be touched.
 #include "server/kernels/mirror.h"
 
 #include <cstring>

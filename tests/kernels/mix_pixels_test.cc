@@ -1,4 +1,5 @@
-// Pixels between pixels against their scalar twins, on every instruction set, in images between pages that may not be touched.
+// Pixels between pixels against their scalar twins, on every instruction set, in images between
+// pages that may not be touched.
 #include "server/kernels/mix_pixels.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// x ** y of float32: the true value's rounding, by x87 and exact special values, on every instruction set.
+// x ** y of float32: the true value's rounding, by x87 and exact special values, on every
+// instruction set.
 #include <bit>
 #include <cmath>
 #include <cstdint>

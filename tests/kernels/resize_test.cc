@@ -1,5 +1,5 @@
-// Resizing along rows and between them: against the scalar twins, on every instruction set, at every length, with every buffer at the
-// end of a page.
+// Resizing along rows and between them: against the scalar twins, on every instruction set, at
+// every length, with every buffer at the end of a page.
 #include "server/kernels/resize.h"
 
 #include <cstring>

@@ -1,4 +1,5 @@
-// The bits of sine and cosine: those of extended precision, rounded once, for floats of every magnitude.
+// The bits of sine and cosine: those of extended precision, rounded once, for floats of every
+// magnitude.
 #include "server/kernels/sine.h"
 
 #include <bit>

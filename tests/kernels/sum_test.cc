@@ -1,4 +1,5 @@
-// Sums and matrix products against their scalar twins, on every instruction set, at all tail lengths, with nothing to read behind.
+// Sums and matrix products against their scalar twins, on every instruction set, at all tail
+// lengths, with nothing to read behind.
 #include <cmath>
 #include <cstring>
 #include <limits>

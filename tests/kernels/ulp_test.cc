@@ -106,7 +106,8 @@ long double Log1p(long double x) { return std::log1p(x); }
 long double Tanh(long double x) { return std::tanh(x); }
 
 TEST_CASE("Transcendental functions are within 3 ulp") {
-  // All instruction sets give the same bits (tests/expr/program_test.cc), so the best one stands for all.
+  // All instruction sets give the same bits (tests/expr/program_test.cc), so the best one stands
+  // for all.
   SECTION("exp") {
     CheckFunction<float>(Transcendental::kExp, Exp);
     CheckFunction<double>(Transcendental::kExp, Exp);

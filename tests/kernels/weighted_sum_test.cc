@@ -1,4 +1,5 @@
-// Weighted sums of rows and pixels against loops, on every instruction set, at all tail lengths, with nothing to read or write behind.
+// Weighted sums of rows and pixels against loops, on every instruction set, at all tail lengths,
+// with nothing to read or write behind.
 #include "server/kernels/weighted_sum.h"
 
 #include <algorithm>

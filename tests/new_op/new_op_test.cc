@@ -1,4 +1,5 @@
-// Ops that were added from outside (CMakeLists.txt here says how) work wherever others do: nothing knows its ops by name.
+// Ops that were added from outside (CMakeLists.txt here says how) work wherever others do: nothing
+// knows its ops by name.
 #include <string>
 
 #include "absl/strings/match.h"

@@ -1,4 +1,5 @@
-// Lengths and boundaries that no row should have. What tf.data makes of others stands in tests/golden/make_grouping_goldens.py.
+// Lengths and boundaries that no row should have. What tf.data makes of others stands in
+// tests/golden/make_grouping_goldens.py.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
-// What every op keeps of a spec: the same bytes whatever the workers and delays; a cursor of any step goes on with the same tail; a stream
-// that is stopped stops.
+// What every op keeps of a spec: the same bytes whatever the workers and delays; a cursor of any
+// step goes on with the same tail; a stream that is stopped stops.
 #pragma once
 
 #include <algorithm>

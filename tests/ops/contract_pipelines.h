@@ -1,4 +1,5 @@
-// The pipelines that the contract of every op is tried over (contract_test.cc): each op at least once, at several places, and in company.
+// The pipelines that the contract of every op is tried over (contract_test.cc): each op at least
+// once, at several places, and in company.
 #pragma once
 
 namespace penstock::test {

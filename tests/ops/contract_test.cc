@@ -1,5 +1,6 @@
-// The contract of every op, over a table of pipelines (contract_pipelines.h): the same bytes whatever the workers and delays; a cursor of any step goes on
-// with the same tail; the end and errors come in order and stay. (What cursors refuse: cursor_test.cc.)
+// The contract of every op, over a table of pipelines (contract_pipelines.h): the same bytes
+// whatever the workers and delays; a cursor of any step goes on with the same tail; the end and
+// errors come in order and stay. (What cursors refuse: cursor_test.cc.)
 #include <random>
 
 #include "absl/strings/match.h"
@@ -37,7 +38,8 @@ TEST_CASE("Every op of a spec stands in the contract's table") {
     const std::string name = ops->field(i)->name();
     // It hands on what it gets; KeptFiles runs it, and the table loads what it wrote.
     if (name == "save") continue;
-    // They want an interpreter: tests/client/python_functions_test.py and python_generator_test.py hold them to the same.
+    // They want an interpreter: tests/client/python_functions_test.py and python_generator_test.py
+    // hold them to the same.
     if (name == "python" || name == "from_generator") continue;
     CAPTURE(name);
     CHECK(absl::StrContains(all, absl::StrCat(" ", name, " {")));
@@ -231,7 +233,8 @@ TEST_CASE("Errors come at their step, whatever the workers, and stay behind a re
   }
 }
 
-// Behind five elements comes what waits for no read and would take centuries: the front is at it when the run is stopped.
+// Behind five elements comes what waits for no read and would take centuries: the front is at it
+// when the run is stopped.
 TEST_CASE("a front that works without reads can be stopped") {
   const std::string endless = "input { stage { range { stop: 4611686018427387904 } } } ";
   const auto plan =

@@ -1,5 +1,6 @@
-// Elements that come more than once: which of their draws are equal is what tf.data makes of it (tests/golden/make_copies_goldens.py);
-// what they draw depends on the element and the copy, and on nothing else.
+// Elements that come more than once: which of their draws are equal is what tf.data makes of it
+// (tests/golden/make_copies_goldens.py); what they draw depends on the element and the copy, and on
+// nothing else.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>

@@ -89,7 +89,8 @@ TEST_CASE("A cursor whose counters are not the pipeline's is refused") {
   }
 }
 
-// Whoever can write a checksum can write any counter: the stream then ends or fails, and that is all.
+// Whoever can write a checksum can write any counter: the stream then ends or fails, and that is
+// all.
 TEST_CASE("No counter of a forged cursor makes a pipeline crash or hang") {
   ContractFiles files;
   for (const char* const text : {kBase,

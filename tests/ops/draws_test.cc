@@ -28,7 +28,8 @@ std::vector<int64_t> Numbers(const std::string& text, size_t tensor = 0) {
   return numbers;
 }
 
-// Whether `found` of `total` draws are within five standard deviations of what a probability makes expect.
+// Whether `found` of `total` draws are within five standard deviations of what a probability makes
+// expect.
 bool IsLikely(double found, double total, double probability) {
   const double deviation = std::sqrt(total * probability * (1 - probability));
   return std::abs(found - total * probability) <= 5 * deviation + 1e-9;

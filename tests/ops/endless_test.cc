@@ -1,4 +1,5 @@
-// Sources without end: what comes out although not everything has come, and whether the whole has an end.
+// Sources without end: what comes out although not everything has come, and whether the whole has
+// an end.
 #include "server/engine/run/step_count.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"

@@ -1,5 +1,5 @@
-// A cursor outlives the build that made it: fingerprints do not change with the code that makes them. Every kind of option that an op can
-// have (engine/spec/op_traits.h) is in some spec.
+// A cursor outlives the build that made it: fingerprints do not change with the code that makes
+// them. Every kind of option that an op can have (engine/spec/op_traits.h) is in some spec.
 #include <string>
 
 #include "absl/strings/str_cat.h"

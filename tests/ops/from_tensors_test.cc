@@ -1,4 +1,5 @@
-// What from_tensors and from_tensor_slices refuse, and what becomes of files that change. Their elements: order_golden_test.cc.
+// What from_tensors and from_tensor_slices refuse, and what becomes of files that change. Their
+// elements: order_golden_test.cc.
 #include <filesystem>
 
 #include "absl/strings/match.h"
@@ -201,7 +202,8 @@ TEST_CASE("tensors: a row is found by its offset, and the offset by its row") {
   CHECK(RunPlan(*plan).batches[row->step].As<int64_t>(0)[row->row] == 31);
 }
 
-// The same names in another folder are the same data; other names, or another use of the same ones, are not.
+// The same names in another folder are the same data; other names, or another use of the same ones,
+// are not.
 TEST_CASE("tensors: the cursor belongs to the values and the files") {
   ScratchFolder folder;
   const std::string bytes = Numbers(20);

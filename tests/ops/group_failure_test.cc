@@ -1,4 +1,5 @@
-// A window whose size is an error: it is one of this pass only, and the elements of the window are let go of once.
+// A window whose size is an error: it is one of this pass only, and the elements of the window are
+// let go of once.
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -9,7 +10,8 @@ namespace penstock::test {
 namespace {
 
 TEST_CASE("group_by: a window without a size harms no other pass") {
-  // The filter's blocks ask for the windows behind those that are taken, down to the one that fails.
+  // The filter's blocks ask for the windows behind those that are taken, down to the one that
+  // fails.
   const RunResult result = RunText(
       Stages("range { stop: 1000 } | group_by_window { key: 'value // 4' window_size_of_key: "
              "'where(key < 3, 4, 0)' } | filter { predicate: 'value >= 0' } | take { count: 8 } | "

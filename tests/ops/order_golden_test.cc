@@ -1,4 +1,5 @@
-// tf.data's elements for sources and order ops, and for chains of them (tests/golden/make_order_goldens.py).
+// tf.data's elements for sources and order ops, and for chains of them
+// (tests/golden/make_order_goldens.py).
 #include <nlohmann/json.hpp>
 
 #include <cstring>

@@ -1,5 +1,6 @@
-// `pack` by an index of tokens: the same sequences as without one, from any cursor of either, for any number of workers and hosts; and what is said where
-// an index cannot be, is missing, or does not hold.
+// `pack` by an index of tokens: the same sequences as without one, from any cursor of either, for
+// any number of workers and hosts; and what is said where an index cannot be, is missing, or does
+// not hold.
 #include <atomic>
 #include <chrono>
 #include <filesystem>

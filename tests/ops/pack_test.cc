@@ -1,5 +1,5 @@
-// Sequences of documents: their features, what does not fit together, and what is told of them. Which document goes where stands in
-// tests/engine/order/packing_test.cc.
+// Sequences of documents: their features, what does not fit together, and what is told of them.
+// Which document goes where stands in tests/engine/order/packing_test.cc.
 #include <cstring>
 #include <string>
 #include <utility>
@@ -14,7 +14,8 @@
 namespace penstock::test {
 namespace {
 
-// Document d is 100 d, 100 d + 1, …, of so many tokens; its answer is the second half, and the weight of token t is t / 2.
+// Document d is 100 d, 100 d + 1, …, of so many tokens; its answer is the second half, and the
+// weight of token t is t / 2.
 std::string Documents(const std::vector<int64_t>& lengths, const std::string& dtype = "int32") {
   std::string text = "from_tensor_slices { tensor { name: 'n'";
   for (const int64_t length : lengths) absl::StrAppend(&text, " int_value: ", length);

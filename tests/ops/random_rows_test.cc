@@ -1,5 +1,6 @@
-// What a random function draws for an element of a pipeline: the same wherever the order puts it, another number in each epoch and for
-// each element. (That workers, delays and cursors change nothing is among the pipelines of contract_test.cc.)
+// What a random function draws for an element of a pipeline: the same wherever the order puts it,
+// another number in each epoch and for each element. (That workers, delays and cursors change
+// nothing is among the pipelines of contract_test.cc.)
 #include <algorithm>
 #include <iterator>
 #include <map>

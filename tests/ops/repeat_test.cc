@@ -1,4 +1,5 @@
-// Passes without elements: a finite repeat goes through all of its passes, an endless one ends with the first that has none.
+// Passes without elements: a finite repeat goes through all of its passes, an endless one ends with
+// the first that has none.
 #include <algorithm>
 #include <functional>
 #include <memory>

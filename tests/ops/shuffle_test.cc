@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint64_t kNumbers = 100;
 
-// Numbers, of which few are there at a time; how many there are becomes known on the way, as that of a cache which becomes whole.
+// Numbers, of which few are there at a time; how many there are becomes known on the way, as that
+// of a cache which becomes whole.
 class Arriving final : public MadeUpInput {
  public:
   explicit Arriving(uint64_t known_from) : known_from_(known_from) {}

@@ -1,4 +1,5 @@
-// What is known beforehand of rows that become elements: how many there are, and whether batches of them are all full.
+// What is known beforehand of rows that become elements: how many there are, and whether batches of
+// them are all full.
 #include "server/engine/run/step_count.h"
 #include "tests/support/catch.h"
 #include "tests/support/pipeline.h"

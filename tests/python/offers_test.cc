@@ -1,4 +1,5 @@
-// Workers that another user's process starts: who is asked for them, and what comes of it where that process refuses, ends or says nothing.
+// Workers that another user's process starts: who is asked for them, and what comes of it where
+// that process refuses, ends or says nothing.
 #include "server/python/offers.h"
 
 #include <poll.h>
@@ -47,7 +48,8 @@ std::pair<ring::Descriptor, ring::Descriptor> Packets(int type = SOCK_SEQPACKET)
   return {ring::Descriptor(ends[0]), ring::Descriptor(ends[1])};
 }
 
-// A request as its keeper gets it: the text, and inputs, outputs, the worker's socket, where its stack goes, and the keeper's socket.
+// A request as its keeper gets it: the text, and inputs, outputs, the worker's socket, where its
+// stack goes, and the keeper's socket.
 struct Request {
   std::string text;
   std::vector<ring::Descriptor> files;

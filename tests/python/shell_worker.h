@@ -22,8 +22,8 @@ namespace penstock::python::test {
 
 inline constexpr std::chrono::seconds kHangs{60};
 
-// Messages have 32 bytes (messages.h); the socket is descriptor 6. `before`: what it does in front of each answer; `loading`: before it
-// is ready.
+// Messages have 32 bytes (messages.h); the socket is descriptor 6. `before`: what it does in front
+// of each answer; `loading`: before it is ready.
 inline FunctionFile ShellFunction(const penstock::test::ScratchFolder& folder,
                                   const std::string& before = ":",
                                   const std::string& loading = ":") {

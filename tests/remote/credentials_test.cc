@@ -1,4 +1,5 @@
-// Sources of credentials against answers of their servers, files and programs; and that no secret is told.
+// Sources of credentials against answers of their servers, files and programs; and that no secret
+// is told.
 #include <atomic>
 #include <map>
 #include <string>

@@ -1,4 +1,5 @@
-// The cache folder: what is kept, what makes room, and that nothing comes out of it that is not whole, whenever its writer was killed.
+// The cache folder: what is kept, what makes room, and that nothing comes out of it that is not
+// whole, whenever its writer was killed.
 #include "io/remote/disk_cache.h"
 
 #include <fcntl.h>

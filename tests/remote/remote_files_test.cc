@@ -1,4 +1,5 @@
-// Files at addresses against servers that do well, badly, or something else than they were asked for.
+// Files at addresses against servers that do well, badly, or something else than they were asked
+// for.
 #include <atomic>
 #include <map>
 #include <mutex>

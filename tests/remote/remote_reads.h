@@ -48,7 +48,8 @@ inline RemoteOptions Options(const std::string& endpoint = "", bool has_keys = f
   return options;
 }
 
-// With a cache folder, and little memory, so that what is read again of an object of 40 MiB is not near.
+// With a cache folder, and little memory, so that what is read again of an object of 40 MiB is not
+// near.
 inline RemoteOptions Cached(const ScratchFolder& folder) {
   RemoteOptions options = Options();
   options.memory_bytes = 16 << 20;

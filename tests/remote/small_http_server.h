@@ -1,4 +1,5 @@
-// A server of HTTP on the loopback, one request a connection, whose answers are the test's own bytes: deviant ones, too.
+// A server of HTTP on the loopback, one request a connection, whose answers are the test's own
+// bytes: deviant ones, too.
 //
 // Threads:  one for each connection; the handler is called from all of them.
 #pragma once

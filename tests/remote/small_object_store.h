@@ -1,6 +1,8 @@
-// An S3 of one bucket within the test, that takes objects whole and in parts, and whose answers a test may change.
+// An S3 of one bucket within the test, that takes objects whole and in parts, and whose answers a
+// test may change.
 //
-// Threads:  the store is asked from the server's; its members are read between requests, or with the mutex held.
+// Threads:  the store is asked from the server's; its members are read between requests, or with
+//           the mutex held.
 #pragma once
 
 #include <openssl/evp.h>
@@ -27,7 +29,8 @@ inline std::string HexDigest(const std::string& bytes, const EVP_MD* kind) {
 
 class SmallObjectStore {
  public:
-  // What `change` answers in the place of the store; before or after the store has done what it was asked for.
+  // What `change` answers in the place of the store; before or after the store has done what it was
+  // asked for.
   using Change = std::function<std::optional<std::string>(const SmallRequest& request, int number)>;
 
   explicit SmallObjectStore(Change before = {}, Change behind = {})

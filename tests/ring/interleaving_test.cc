@@ -1,6 +1,7 @@
-// Every order in which one writer and two consumers can take their steps, for short streams: the rules of SlotTable with
-// the reads and writes of shared memory around them, and the two ways of going to sleep. The states are explored once
-// each; what is checked in each of them stands in its Check().
+// Every order in which one writer and two consumers can take their steps, for short streams: the
+// rules of SlotTable with the reads and writes of shared memory around them, and the two ways of
+// going to sleep. The states are explored once each; what is checked in each of them stands in its
+// Check().
 #include <algorithm>
 #include <array>
 #include <string>
@@ -13,8 +14,8 @@
 namespace penstock::ring {
 namespace {
 
-// Explores all states that can be reached from `first`. A state can Key() itself, list its Next() states, and Check()
-// itself against the ways out that it has: "" when it is fine.
+// Explores all states that can be reached from `first`. A state can Key() itself, list its Next()
+// states, and Check() itself against the ways out that it has: "" when it is fine.
 template <typename State>
 size_t Explore(const State& first, std::string* wrong) {
   std::unordered_set<std::string> seen = {first.Key()};
@@ -204,7 +205,8 @@ struct SlotState {
     } else if (reader.at == 1) {
       change([](SlotState* state, ReaderState* self) {
         const uint64_t entry = self->position % kRingEntries;
-        // One with a verdict may look at what is gone: it sees the verdict before it takes anything.
+        // One with a verdict may look at what is gone: it sees the verdict before it takes
+        // anything.
         if (state->ring_step[entry] != self->position && self->judged == 0) {
           state->wrong = "the ring's entry is gone";
         }
@@ -231,8 +233,8 @@ struct SlotState {
     }
   }
 
-  // Whether the bytes under every lease are those of its step, every step from the floor on is there, and the writer can
-  // go on when everything has been read.
+  // Whether the bytes under every lease are those of its step, every step from the floor on is
+  // there, and the writer can go on when everything has been read.
   std::string Check(bool) const {
     if (!wrong.empty()) return wrong;
     for (const ReaderState& reader : readers) {
@@ -416,8 +418,8 @@ struct SleepState {
     ++reader_at;
   }
 
-  // Asleep for ever is right only where the stream has no end, and then behind its last step; or one step before that
-  // where two are waited for and the writer has never found the ring full.
+  // Asleep for ever is right only where the stream has no end, and then behind its last step; or
+  // one step before that where two are waited for and the writer has never found the ring full.
   std::string Check(bool no_way_out) const {
     if (!no_way_out || done) return "";
     const bool starves = script.find('S') != std::string::npos;

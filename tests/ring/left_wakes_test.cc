@@ -1,4 +1,5 @@
-// Wake-ups that are left to a place: who gets them, and when nobody may be counted on. Processors and times are made up.
+// Wake-ups that are left to a place: who gets them, and when nobody may be counted on. Processors
+// and times are made up.
 #include "ring/left_wakes.h"
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A ring in the memory of a NUMA node, asked of the kernel itself. Node 0 is on every machine that has any.
+// A ring in the memory of a NUMA node, asked of the kernel itself. Node 0 is on every machine that
+// has any.
 #include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -13,7 +14,8 @@
 namespace penstock::ring {
 namespace {
 
-// The policy of the page at `address`: MPOL_…, and the first node that it names; -1 where the kernel does not tell.
+// The policy of the page at `address`: MPOL_…, and the first node that it names; -1 where the
+// kernel does not tell.
 std::pair<int, int> PolicyAt(const void* address) {
   int mode = -1;
   unsigned long nodes[16] = {};

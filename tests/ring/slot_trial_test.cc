@@ -1,4 +1,5 @@
-// What a ring learns from how fast its steps come with fewer slots, on a made-up clock; and that nobody waits for the slots that it leaves out.
+// What a ring learns from how fast its steps come with fewer slots, on a made-up clock; and that
+// nobody waits for the slots that it leaves out.
 #include "ring/slot_trial.h"
 
 #include <atomic>

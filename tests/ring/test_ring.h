@@ -71,7 +71,8 @@ inline bool IsIntact(const Lease& lease) {
   return true;
 }
 
-// The address at which this process has mapped the file behind `fd` to be written, as the writer has.
+// The address at which this process has mapped the file behind `fd` to be written, as the writer
+// has.
 inline uint8_t* MappedAt(int fd) {
   struct stat info;
   REQUIRE(fstat(fd, &info) == 0);

@@ -1,4 +1,5 @@
-// Who waits for whom, and until when: consumers of several users, with writer and consumers in one thread.
+// Who waits for whom, and until when: consumers of several users, with writer and consumers in one
+// thread.
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -51,7 +52,8 @@ class Clocked {
   // As many as it wants, without a look at the clock.
   static constexpr uint64_t kMany = 50;
 
-  // Ticks for so long while it asks for more; ends early where `ends` says so. Returns the batches that it got.
+  // Ticks for so long while it asks for more; ends early where `ends` says so. Returns the batches
+  // that it got.
   template <typename Ends>
   uint64_t Run(double seconds, Ends ends) {
     uint64_t taken = 0;

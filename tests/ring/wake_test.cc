@@ -125,7 +125,8 @@ TEST_CASE("writer and one consumer wake each other") {
 }
 
 TEST_CASE("a verdict that comes while a consumer looks is no end of the stream") {
-  // It never sleeps, so that nearly all of its looks are the ones between which the verdict may come.
+  // It never sleeps, so that nearly all of its looks are the ones between which the verdict may
+  // come.
   constexpr WaitTimes kLooks = {kEver, 0, kEver};
   const auto writer = MakeWriter();
   std::mt19937 dice(1);

@@ -2,8 +2,8 @@
 // takes so long for a step. It gives the looks that a daemon's monitor would take, so that what is
 // concluded from them can be compared with what another number of workers really brings.
 //
-// As in the engine there is no queue between stages: a worker takes the next block of rows through all
-// of them. A step is begun when a slot is free for it.
+// As in the engine there is no queue between stages: a worker takes the next block of rows through
+// all of them. A step is begun when a slot is free for it.
 //
 // Threads:  one.
 // Cost:     some hundreds of nanoseconds a block.

@@ -1,4 +1,5 @@
-// The fuzz target of the cursor decoder over its corpus and what is near to it. (With libFuzzer: tests/fuzz/cursor_fuzz.cc.)
+// The fuzz target of the cursor decoder over its corpus and what is near to it. (With libFuzzer:
+// tests/fuzz/cursor_fuzz.cc.)
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,5 @@
-// A pipeline out of a grammar, with its files: sources of every kind, chains and trees of order ops, parsing, batches, more order ops.
+// A pipeline out of a grammar, with its files: sources of every kind, chains and trees of order
+// ops, parsing, batches, more order ops.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ class DrawnPipeline {
   // Whether it has a section, which looks at records before they are asked for.
   bool looks_ahead() const { return looks_ahead_; }
   const std::string& text() const { return text_; }
-  // Whether a wrong bit in any file is found: all records have checksums, and none is skipped for them.
+  // Whether a wrong bit in any file is found: all records have checksums, and none is skipped for
+  // them.
   bool finds_flips() const { return finds_flips_; }
 
  private:

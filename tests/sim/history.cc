@@ -21,9 +21,11 @@ namespace penstock::test {
 namespace {
 
 constexpr uint64_t kMaxSteps = 40;  // of one pipeline
-// Some pipelines go through hundreds of passes for a step: so many actions are spent on a reference, if it has a step by then.
+// Some pipelines go through hundreds of passes for a step: so many actions are spent on a
+// reference, if it has a step by then.
 constexpr uint64_t kReferenceActions = 3000;
-// A filter that lets nothing through, behind an endless repeat, looks for ever: such a pipeline is left alone.
+// A filter that lets nothing through, behind an endless repeat, looks for ever: such a pipeline is
+// left alone.
 constexpr uint64_t kFruitlessActions = 100000;
 constexpr uint64_t kMaxActions = 3000000;  // of one life; more is called endless
 
@@ -149,7 +151,8 @@ std::string History::RunLives() {
     }
     uint64_t next_step = start.step;
     if (std::string failure = Live(start, &next_step); !failure.empty()) return failure;
-    // Mostly on from the last step that was published; sometimes from an earlier one, of this life or another.
+    // Mostly on from the last step that was published; sometimes from an earlier one, of this life
+    // or another.
     if (next_step == 0) continue;
     start.step = dice_.OneIn(3) ? dice_.Between(1, next_step) : next_step;
     start.cursor = reference_.batches[start.step - 1].info.cursor;

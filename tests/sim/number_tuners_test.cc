@@ -100,7 +100,8 @@ TEST_CASE("a ring that depth does not help rests longer each time") {
   CHECK(slots > 4);
 }
 
-// A disk by Little's law: what is asked for ahead comes after its latency, and no more than it can carry.
+// A disk by Little's law: what is asked for ahead comes after its latency, and no more than it can
+// carry.
 struct Disk {
   double latency_s = 0;
   double bytes_per_s = 0;
@@ -116,7 +117,8 @@ struct Reading {
   uint64_t changes = 0;
 };
 
-// A trainer that takes `demand` bytes a second from a source with one worker, whose reads are all that costs time.
+// A trainer that takes `demand` bytes a second from a source with one worker, whose reads are all
+// that costs time.
 Reading Read(const Disk& disk, double demand, int64_t ahead, int64_t most, int seconds) {
   ReadAheadTuner tuner;
   v1::PipelineStats stats;

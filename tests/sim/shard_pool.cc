@@ -32,7 +32,8 @@ std::string Record(int64_t n, size_t bytes) {
   return std::string(example.Serialize());
 }
 
-// Bytes of `d` in record i of a shard of this kind: short ones, runs of long ones that are read late, ones that fill several chunks.
+// Bytes of `d` in record i of a shard of this kind: short ones, runs of long ones that are read
+// late, ones that fill several chunks.
 size_t DataBytes(int kind, int64_t i) {
   switch (kind) {
     case 0:

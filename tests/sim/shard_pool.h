@@ -1,4 +1,5 @@
-// Small TFRecord shards of every kind, made once: a history takes some of them under names of its own.
+// Small TFRecord shards of every kind, made once: a history takes some of them under names of its
+// own.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Files in memory whose reads meet what disks do: interruptions and short reads that nobody may notice, and faults that end a stream.
+// Files in memory whose reads meet what disks do: interruptions and short reads that nobody may
+// notice, and faults that end a stream.
 //
 // Threads:  one thread.
 // Owns:     the bytes. It must outlive every file that it opened.
@@ -32,8 +33,8 @@ class SimulatedFiles final : public FileSystem {
   }
   const std::map<std::string, std::shared_ptr<const std::string>>& files() const { return files_; }
 
-  // From here on reads meet the fault, drawn by `dice`; what breaks something does so at one of the next reads. The disk is whole
-  // again at the next call.
+  // From here on reads meet the fault, drawn by `dice`; what breaks something does so at one of the
+  // next reads. The disk is whole again at the next call.
   void SetFault(DiskFault fault, Dice* dice);
 
   // Whether a fault that breaks something has been met.

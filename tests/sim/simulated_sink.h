@@ -1,7 +1,8 @@
-// A ring without memory that is shared, and its consumers: they take each step, hold some, give them back in any order, die and come
-// back.
+// A ring without memory that is shared, and its consumers: they take each step, hold some, give
+// them back in any order, die and come back.
 //
-// Everything that the engine hands over is compared at once with what is expected, and again when a consumer gives it back.
+// Everything that the engine hands over is compared at once with what is expected, and again when a
+// consumer gives it back.
 //
 // Threads:  one thread.
 // Owns:     the slots.
@@ -22,8 +23,8 @@ namespace penstock::test {
 
 class SimulatedSink final : public BatchSink {
  public:
-  // Steps from `first_step` on must be those of `expected`, which begins with step 0; null: anything is taken, for a reference.
-  // No step from `end_step` on gets a slot.
+  // Steps from `first_step` on must be those of `expected`, which begins with step 0; null:
+  // anything is taken, for a reference. No step from `end_step` on gets a slot.
   SimulatedSink(const Plan& plan, int slots, int consumers, uint64_t first_step, uint64_t end_step,
                 const RunResult* expected);
 

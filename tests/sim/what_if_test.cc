@@ -1,5 +1,5 @@
-// What top and autotune conclude from measured shares, against what another number of workers brings on
-// the simulated clock.
+// What top and autotune conclude from measured shares, against what another number of workers
+// brings on the simulated clock.
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Files in a folder of a test's own, of which some hang once the test says so: while others are asked for what they need, it looks who waits.
+// Files in a folder of a test's own, of which some hang once the test says so: while others are
+// asked for what they need, it looks who waits.
 //
 // Threads:  `armed` may be set and WaitUntilHanging() called by any; the rest as HangingFiles.
 #pragma once

@@ -1,4 +1,5 @@
-// .npy files and ZIP archives for tests, put together byte by byte so that any of them may be wrong.
+// .npy files and ZIP archives for tests, put together byte by byte so that any of them may be
+// wrong.
 #pragma once
 
 #include <cstdint>

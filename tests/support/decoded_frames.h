@@ -12,7 +12,8 @@
 
 namespace penstock::testing {
 
-// The pixels of the file, whose shape goes into *shape. A Decoder has Start(), which reads the header, and Decode().
+// The pixels of the file, whose shape goes into *shape. A Decoder has Start(), which reads the
+// header, and Decode().
 template <typename Decoder, typename Options>
 absl::StatusOr<std::vector<uint8_t>> DecodeFrames(const std::string& file, const Options& options,
                                                   FramesShape* shape) {

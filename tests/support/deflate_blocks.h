@@ -1,5 +1,5 @@
-// Streams of deflate (RFC 1951) that no compressor would write: blocks of random codes, as long and as uneven as the format allows, and random
-// symbols in them.
+// Streams of deflate (RFC 1951) that no compressor would write: blocks of random codes, as long and
+// as uneven as the format allows, and random symbols in them.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,9 @@ class DeflateBlocks {
  public:
   explicit DeflateBlocks(uint32_t seed) : random_(seed) {}
 
-  // A stream of `num_blocks` blocks. Where `sound` is false, some of the matches refer to before the beginning, and some codes have more symbols
-  // than there are, or none for the end of the block.
+  // A stream of `num_blocks` blocks. Where `sound` is false, some of the matches refer to before
+  // the beginning, and some codes have more symbols than there are, or none for the end of the
+  // block.
   std::string Make(int num_blocks, bool sound) {
     sound_ = sound;
     writer_ = {};
@@ -83,8 +84,9 @@ class DeflateBlocks {
     return lengths;
   }
 
-  // The lengths of a complete code of that many symbols: a leaf that may still be split becomes two, until there are enough. Leaves that are
-  // deep already are preferred now and then, so that all lengths occur.
+  // The lengths of a complete code of that many symbols: a leaf that may still be split becomes
+  // two, until there are enough. Leaves that are deep already are preferred now and then, so that
+  // all lengths occur.
   std::vector<uint8_t> CodeLengths(size_t num_symbols, uint8_t longest) {
     if (num_symbols == 1) return {1};
     std::vector<uint8_t> leaves = {1, 1};

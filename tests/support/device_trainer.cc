@@ -2,7 +2,8 @@
 //
 //   device_trainer SOCKET PIPELINE
 //
-// reads each batch's "image" back from the device and prints its step, its shape and the sum of its bytes.
+// reads each batch's "image" back from the device and prints its step, its shape and the sum of its
+// bytes.
 #include <cstddef>
 #include <cstdio>
 #include <optional>

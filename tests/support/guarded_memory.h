@@ -1,5 +1,5 @@
-// Memory whose last byte is the last of a page, behind which nothing may be touched; and whose first stands behind such a page if it
-// fills pages.
+// Memory whose last byte is the last of a page, behind which nothing may be touched; and whose
+// first stands behind such a page if it fills pages.
 //
 // Threads:  one.
 // Owns:     the mapping.
@@ -37,7 +37,8 @@ class GuardedMemory {
   T* As() const {
     return reinterpret_cast<T*>(data_);
   }
-  // Whether it begins with the bytes of `values`. Of no values too, whose address may be null, which memcmp does not take.
+  // Whether it begins with the bytes of `values`. Of no values too, whose address may be null,
+  // which memcmp does not take.
   template <typename T>
   bool BeginsWith(const std::vector<T>& values) const {
     return values.empty() || std::memcmp(data_, values.data(), values.size() * sizeof(T)) == 0;

@@ -1,4 +1,5 @@
-// Files of this machine whose reads and openings hang on demand, as those of a server that does not answer.
+// Files of this machine whose reads and openings hang on demand, as those of a server that does not
+// answer.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -26,7 +27,8 @@ class HangingFiles final : public FileSystem {
     state_->hangs = std::move(hangs);
   }
 
-  // From now on openings for which `hangs` is true return after LetGo() only, too. Before anything is opened.
+  // From now on openings for which `hangs` is true return after LetGo() only, too. Before anything
+  // is opened.
   void HangOpenings(std::function<bool(const std::string& path)> hangs) {
     state_->hangs_opening = std::move(hangs);
   }

@@ -17,8 +17,8 @@
 
 namespace penstock::test {
 
-// An input that a test makes up: it tells its position by one number, has one reference an element, and never fails by itself. Pull() and Count() are
-// the test's, and Skip() where it is asked for.
+// An input that a test makes up: it tells its position by one number, has one reference an element,
+// and never fails by itself. Pull() and Count() are the test's, and Skip() where it is asked for.
 class MadeUpInput : public OrderOp {
  public:
   Pulled Skip(uint64_t, uint64_t*) override { return Pulled::kFailed; }
@@ -63,7 +63,8 @@ inline std::unique_ptr<OrderOp> MakeLastOp(const Plan& plan, FrontContext& conte
   return static_cast<const PlanImpl&>(plan).order().make(context, std::move(inputs));
 }
 
-// The offsets of up to `count` elements of one reference each. Where the op is interrupted, it is gone on with.
+// The offsets of up to `count` elements of one reference each. Where the op is interrupted, it is
+// gone on with.
 inline std::vector<uint64_t> PullOffsets(LoneFront& front, OrderOp& op, uint64_t count,
                                          Pulled* result) {
   RecordList out;

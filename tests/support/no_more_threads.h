@@ -1,5 +1,5 @@
-// A system that gives this process no more threads, without its limits being touched, which root has not: new ones would have a stack of more than
-// the machine's addresses.
+// A system that gives this process no more threads, without its limits being touched, which root
+// has not: new ones would have a stack of more than the machine's addresses.
 //
 // Threads:  one at a time has one; it holds for all that begin threads meanwhile.
 #pragma once

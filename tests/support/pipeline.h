@@ -68,7 +68,8 @@ absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan,
                                      const RunOptions& options = {});
 // REQUIREs that the cursor is accepted.
 RunResult RunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options = {});
-// All of them at once; each goes on until it has ended or has made its steps, and is there until all have.
+// All of them at once; each goes on until it has ended or has made its steps, and is there until
+// all have.
 struct PlannedRun {
   std::shared_ptr<const Plan> plan;
   RunOptions options;

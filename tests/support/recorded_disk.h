@@ -1,5 +1,5 @@
-// A disk that can be full or broken, and that remembers what was done to it, so that a test can find the machine as a crash at any moment would
-// have left it.
+// A disk that can be full or broken, and that remembers what was done to it, so that a test can
+// find the machine as a crash at any moment would have left it.
 //
 // Threads:  safe from any thread.
 #pragma once
@@ -39,8 +39,8 @@ class RecordedDisk final : public Disk {
   }
   // A file may have so many bytes.
   void SetRoom(uint64_t bytes) { room_ = bytes; }
-  // All files that are made from now on may have so many bytes together, and so many more each time that somebody asks how many are
-  // free.
+  // All files that are made from now on may have so many bytes together, and so many more each time
+  // that somebody asks how many are free.
   void SetDiskBytes(uint64_t bytes, uint64_t more = 0) {
     std::lock_guard<std::mutex> lock(mutex_);
     disk_bytes_ = bytes;

@@ -6,8 +6,8 @@
 //               [--end-code N] [--end-message TEXT] [--hold-at N] [--wide FLOATS] [--id 0]
 //
 // A batch of step s: "x" float32 (rows, 4) = 1000 s + 10 row + column, "y" int64 (rows,) = 100 s +
-// row, "flag" bool (rows,) = (s + row) odd, "id" uint64 () = s, but with --id 0; with --wide also "wide" float32
-// (rows, FLOATS), left at zero.
+// row, "flag" bool (rows,) = (s + row) odd, "id" uint64 () = s, but with --id 0; with --wide also
+// "wide" float32 (rows, FLOATS), left at zero.
 //
 // It prints "ready" when it listens, stops producing at step --hold-at until a line comes on its
 // standard input, and ends when that is closed.

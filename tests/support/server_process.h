@@ -1,4 +1,5 @@
-// A ring_server in its own process, for the tests of the clients; and, after its death, one in its place.
+// A ring_server in its own process, for the tests of the clients; and, after its death, one in its
+// place.
 //
 // Threads:  one.
 // Owns:     the process, which ends with the object, and a folder with its socket.

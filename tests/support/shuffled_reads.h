@@ -1,7 +1,9 @@
-// The machine's files, whose reads end in another order than they began in: delays of scheduling and of disks, drawn from a seed.
+// The machine's files, whose reads end in another order than they began in: delays of scheduling
+// and of disks, drawn from a seed.
 //
 // Threads:  safe from any thread; one of its own lets the waiting reads go on, one at a time.
-// Owns:     that thread, until destruction. Every plan and file that came of it must be gone before.
+// Owns:     that thread, until destruction. Every plan and file that came of it must be gone
+//           before.
 #pragma once
 
 #include <condition_variable>

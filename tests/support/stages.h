@@ -1,5 +1,5 @@
-// Specs in short: "range { stop: 9 } | zip { (| range { stop: 3 } | repeat {} |) } | batch { batch_size: 2 }", where each part is a
-// stage and "(| … |)" is an `input` of stages.
+// Specs in short: "range { stop: 9 } | zip { (| range { stop: 3 } | repeat {} |) } | batch {
+// batch_size: 2 }", where each part is a stage and "(| … |)" is an `input` of stages.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// What a ByteStream gives, read in pieces of any size: the memory in front of each one holds what the stream refers to, and nothing more.
+// What a ByteStream gives, read in pieces of any size: the memory in front of each one holds what
+// the stream refers to, and nothing more.
 #pragma once
 
 #include <cstddef>

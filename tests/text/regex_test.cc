@@ -1,6 +1,8 @@
-// Regular expressions of tokenizers' files: what PCRE2 has to be told to match as the libraries do, and what it cannot.
+// Regular expressions of tokenizers' files: what PCRE2 has to be told to match as the libraries do,
+// and what it cannot.
 //
-// Goldens: tokenizers 0.23.3, pre_tokenizers.Split(Regex(PATTERN), "isolated").pre_tokenize_str(TEXT).
+// Goldens: tokenizers 0.23.3, pre_tokenizers.Split(Regex(PATTERN),
+// "isolated").pre_tokenize_str(TEXT).
 #include "server/text/scan/regex.h"
 
 #include <string>

@@ -159,7 +159,8 @@ TEST_CASE("a model of SentencePiece keeps bytes and control symbols where it is 
 
 TEST_CASE("long texts of SentencePiece need no more memory for their pieces, and are cut as whole",
           "[text]") {
-  // Each way through a text of one letter ends where a space does; so the parts of a long text have the ids of a short one.
+  // Each way through a text of one letter ends where a space does; so the parts of a long text have
+  // the ids of a short one.
   for (const char* const name : {"unigram", "bpe_bytes", "bpe_across", "characters"}) {
     const auto tokenizer = Open(name);
     const std::string part = " qzx";

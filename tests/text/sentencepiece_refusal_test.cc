@@ -1,4 +1,5 @@
-// Models of SentencePiece that are damaged, forged or make no sense: refused with their place in the file, or read as something harmless. Fault 21d.
+// Models of SentencePiece that are damaged, forged or make no sense: refused with their place in
+// the file, or read as something harmless. Fault 21d.
 #include <algorithm>
 #include <fstream>
 #include <limits>

@@ -1,8 +1,10 @@
-// Gives the ids of many documents: tokenize_documents TOKENIZER PATTERN DOCUMENTS IDS ROUNDS ADD_SPECIAL_TOKENS.
+// Gives the ids of many documents: tokenize_documents TOKENIZER PATTERN DOCUMENTS IDS ROUNDS
+// ADD_SPECIAL_TOKENS.
 //
-// DOCUMENTS holds, for each document, its length (uint32) and its bytes; IDS gets, for each, the number of its ids (uint32) and the ids (uint32).
-// With ROUNDS above 0 the documents are gone through so often once more, and a line of JSON says what that cost:
-// {"tokens", "bytes", "cpu_s": of each round}.
+// DOCUMENTS holds, for each document, its length (uint32) and its bytes; IDS gets, for each, the
+// number of its ids (uint32) and the ids (uint32). With ROUNDS above 0 the documents are gone
+// through so often once more, and a line of JSON says what that cost: {"tokens", "bytes", "cpu_s":
+// of each round}.
 #include <time.h>
 
 #include <cstdint>

@@ -143,7 +143,8 @@ TEST_CASE("a text may be cut short, what stands around it included", "[text]") {
 }
 
 TEST_CASE("words of any length merge as short ones do", "[text]") {
-  // No byte pair merges across the end of a run, so that a long word of them has the ids of the short one again and again.
+  // No byte pair merges across the end of a run, so that a long word of them has the ids of the
+  // short one again and again.
   const auto tokenizer = Open("gpt2", Cases()["tokenizers"]["gpt2"]);
   const EncodeOptions plain = {.add_special_tokens = false};
   const std::string part = "qzx";

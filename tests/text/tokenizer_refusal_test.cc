@@ -1,4 +1,5 @@
-// What a tokenizer's file asks for that is not there, or that makes no sense, is refused with its place in the file. Fault 21d.
+// What a tokenizer's file asks for that is not there, or that makes no sense, is refused with its
+// place in the file. Fault 21d.
 #include <string>
 #include <utility>
 

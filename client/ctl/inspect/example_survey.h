@@ -1,4 +1,5 @@
-// What some tf.train.Examples have in common: which features, of which type, how many values, in which range.
+// What some tf.train.Examples have in common: which features, of which type, how many values, in
+// which range.
 //
 // Threads:  one.
 // Owns:     what it has counted; the records are the caller's, and are not looked at again.
@@ -78,8 +79,8 @@ class ExampleSurvey {
   std::map<std::string, FeatureListSurvey> lists_;
 };
 
-// What the bytes are, by how they begin: "JPEG", "PNG", "GIF", "BMP", "WebP", "WAV", "FLAC", "Ogg", "npy", "text" (UTF-8 without control
-// characters), "bytes".
+// What the bytes are, by how they begin: "JPEG", "PNG", "GIF", "BMP", "WebP", "WAV", "FLAC", "Ogg",
+// "npy", "text" (UTF-8 without control characters), "bytes".
 std::string ContentOf(std::string_view bytes);
 
 }  // namespace penstock::ctl

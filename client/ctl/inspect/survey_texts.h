@@ -18,7 +18,8 @@ struct SurveyedFiles {
   bool whole = true;  // every record of them was looked at
 };
 
-// A line for each feature: its type, in how many records it is, how many values it has, and their range.
+// A line for each feature: its type, in how many records it is, how many values it has, and their
+// range.
 std::string SurveyTable(const ExampleSurvey& survey, const SurveyedFiles& files);
 
 // The same as one JSON object.
@@ -27,7 +28,8 @@ std::string SurveyJson(const ExampleSurvey& survey, const SurveyedFiles& files);
 // A spec that reads the files, parses each feature and makes batches, for `penstock create`.
 std::string SurveySpec(const ExampleSurvey& survey, const SurveyedFiles& files);
 
-// Python that does the same: a dict of penstock.io's features, whose names are tf.io's, and a dataset.
+// Python that does the same: a dict of penstock.io's features, whose names are tf.io's, and a
+// dataset.
 std::string SurveyPython(const ExampleSurvey& survey, const SurveyedFiles& files);
 
 }  // namespace penstock::ctl

@@ -134,7 +134,8 @@ absl::Status BatchProgram::MakeRagged(BatchTensor* tensor, Feature* seen) const 
   return absl::OkStatus();
 }
 
-// Rows that are ragged themselves: the axis of rows, if there is one, is another ragged one in front.
+// Rows that are ragged themselves: the axis of rows, if there is one, is another ragged one in
+// front.
 absl::Status BatchProgram::MakePackedRagged(BatchTensor* tensor, Feature* seen) const {
   Shape& shape = tensor->type.shape;
   // Batches of known size that are rows themselves.

@@ -1,4 +1,5 @@
-// How the elements of a batch become its memory: the work behind the order, the tensors that it fills, and how their rows lie.
+// How the elements of a batch become its memory: the work behind the order, the tensors that it
+// fills, and how their rows lie.
 //
 // Threads: constant after construction.
 #pragma once
@@ -21,15 +22,16 @@ class BatchProgram {
  public:
   BatchProgram() = default;
 
-  // Of a dataset whose work must outlive it. InvalidArgument, with the feature's name, for what fits no batch. In a world of several hosts
-  // its tensors are this host's.
+  // Of a dataset whose work must outlive it. InvalidArgument, with the feature's name, for what
+  // fits no batch. In a world of several hosts its tensors are this host's.
   static absl::StatusOr<BatchProgram> Create(const Dataset& dataset,
                                              absl::Span<const std::string> stage_names,
                                              World world = {});
 
   const WorkNode& work() const { return *work_; }
   absl::Span<const std::string> stage_names() const { return stage_names_; }
-  // The sources whose references are resolved ahead of their use, and which of a row's references are theirs.
+  // The sources whose references are resolved ahead of their use, and which of a row's references
+  // are theirs.
   struct Resolved {
     const ColumnLoader* loader;
     uint32_t reference;
@@ -41,9 +43,11 @@ class BatchProgram {
   uint32_t width() const { return width_; }
   // Of each element, behind the others, that no work reads.
   void AddReference() { ++width_; }
-  // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be shorter).
+  // One element as a consumer sees it: with the batch axis (kUnknownSize when the last batch may be
+  // shorter).
   const Signature& element() const { return element_; }
-  // The tensors of a full batch; in a world, of the most rows that the host has of any batch that is not larger.
+  // The tensors of a full batch; in a world, of the most rows that the host has of any batch that
+  // is not larger.
   const std::vector<BatchTensor>& tensors() const { return tensors_; }
   const std::vector<RowLayout>& layouts() const { return layouts_; }
   // Bytes of one row of each tensor; 0 where only the data tells.
@@ -56,7 +60,8 @@ class BatchProgram {
   // Rows of a full batch, those of other hosts too; 1 without `batch`.
   uint32_t batch_rows() const { return batch_rows_; }
   World world() const { return world_; }
-  // Whether all rows of a batch are computed, though some are other hosts': how large one row is in the batch is for all of them to say.
+  // Whether all rows of a batch are computed, though some are other hosts': how large one row is in
+  // the batch is for all of them to say.
   bool computes_all_rows() const { return computes_all_rows_; }
   // The most rows that are computed of a batch.
   uint32_t computed_rows() const { return computes_all_rows_ ? batch_rows_ : most_rows_; }
@@ -66,7 +71,8 @@ class BatchProgram {
     uint32_t shape_rows = 0;
   };
   Rows RowsOf(uint32_t rows) const;
-  // Rows that one task computes at most, and those of a grain, of which tasks are made: powers of two.
+  // Rows that one task computes at most, and those of a grain, of which tasks are made: powers of
+  // two.
   uint32_t block_rows() const { return block_rows_; }
   uint32_t grain_rows() const { return std::max(block_rows_ / kGrainsPerBlock, uint32_t{1}); }
 

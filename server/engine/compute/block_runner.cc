@@ -13,7 +13,8 @@
 namespace penstock {
 namespace {
 
-// A batch above this is in no cache any more when its last row is written: half of the last-level cache that is assumed of a machine.
+// A batch above this is in no cache any more when its last row is written: half of the last-level
+// cache that is assumed of a machine.
 constexpr uint64_t kCachedBatchBytes = 16 << 20;
 
 // Copies a column that was left elsewhere to where it belongs.
@@ -161,7 +162,8 @@ void BlockRunner::Resolve(const BatchProgram& program, Step* step, uint32_t firs
   for (const BatchProgram::Resolved& source : program.resolved()) {
     StageClock::Scope scope(evaluator_.clock(), source.stage);
     RecordRef* const refs = &step->records[size_t{first} * program.width() + source.reference];
-    // It may map files, of which one stands for all: rows of other branches have no reference there.
+    // It may map files, of which one stands for all: rows of other branches have no reference
+    // there.
     const PendingCall call("opening", evaluator_.files().manifest()[source.first_file].path);
     source.loader->Resolve(refs, rows, program.width(), evaluator_.files(), evaluator_.arena());
   }

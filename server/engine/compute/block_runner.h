@@ -23,33 +23,37 @@ class BlockRunner {
   BlockRunner(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
       : evaluator_(files, clock, sharing) {}
 
-  // Finds out which rows of a step whose records are there, `info.rows` in all, are to be seen: before any of them is filled.
+  // Finds out which rows of a step whose records are there, `info.rows` in all, are to be seen:
+  // before any of them is filled.
   static void ShowRows(const BatchProgram& program, Step* step);
 
-  // Positions among the references of these rows become records, as they do before the rows are filled: for who asks for bytes of them first.
+  // Positions among the references of these rows become records, as they do before the rows are
+  // filled: for who asks for bytes of them first.
   void Resolve(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
 
   // Fills rows [first, first + rows) of the step. A failing row is noted in the step, with its
   // address; the lowest of all blocks stays.
   void Run(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
 
-  // The same where others compute some of the rows, at these nodes (RowsAway). False when the block has left for them: then it is gone on
-  // with, by a call with the same arguments, when `task` is back, which Ended() is told first.
+  // The same where others compute some of the rows, at these nodes (RowsAway). False when the block
+  // has left for them: then it is gone on with, by a call with the same arguments, when `task` is
+  // back, which Ended() is told first.
   bool RunInParts(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows,
                   absl::Span<const WorkNode* const> nodes, AwayTasks& away, AwayTask* task);
   void Ended(absl::Status status) { rows_away_.Ended(std::move(status)); }
   // Whose time the next call takes.
   void set_clock(StageClock& clock) { evaluator_.set_clock(clock); }
 
-  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no elements. With `room` the slot's variable
-  // part is allocated there, of the size that is needed.
+  // Behind the last block of a step: lays what has no fixed place, and fills rows that are no
+  // elements. With `room` the slot's variable part is allocated there, of the size that is needed.
   void Complete(const BatchProgram& program, Step* step, Arena* room = nullptr);
 
  private:
   void Begin(const BatchProgram& program, Step* step, uint32_t first, uint32_t rows);
   // Up to the first row that fails, which is noted in the step: false then.
   bool RunToFailure(Step* step, uint32_t first, uint32_t rows);
-  // Columns of the batch's tensors: of those that the last op can write where the trainer reads, with that place for rows from `first` on.
+  // Columns of the batch's tensors: of those that the last op can write where the trainer reads,
+  // with that place for rows from `first` on.
   Columns Places(const Step& step, uint32_t first, uint32_t rows) const;
   RowStatus RunRows(Step* step, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.

@@ -1,5 +1,6 @@
-// Loaders whose rows are made of elements that are computed when a row is: of the work that stands behind the loader's node in the tree.
-// How many elements a row needs is the loader's affair, so that it has the evaluator compute them, in as many calls as it likes.
+// Loaders whose rows are made of elements that are computed when a row is: of the work that stands
+// behind the loader's node in the tree. How many elements a row needs is the loader's affair, so
+// that it has the evaluator compute them, in as many calls as it likes.
 //
 // Threads: constant after construction; LoadBy() is safe from any thread.
 #pragma once

@@ -101,8 +101,8 @@ RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
   return status;
 }
 
-// False, with nothing done, when a row fails: what it says then is the affair of the work as a whole, which may have left out what
-// nobody needs of it.
+// False, with nothing done, when a row fails: what it says then is the affair of the work as a
+// whole, which may have left out what nobody needs of it.
 bool RowEvaluator::EvaluateShared(const WorkNode& node, const PrefixShare& share,
                                   RowReferences rows, absl::Span<Column> out) {
   const SplitWork& work = share.work;
@@ -201,8 +201,9 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
   return lowest;
 }
 
-// Into the second cache: those of a block are soon taken from there, and more of them can be on their way at a time than to the first
-// one, whose misses hold everything up when they are many (docs/decisions/0105-far-caches.md).
+// Into the second cache: those of a block are soon taken from there, and more of them can be on
+// their way at a time than to the first one, whose misses hold everything up when they are many
+// (docs/decisions/0105-far-caches.md).
 void FetchRecords(absl::Span<const RecordRef> records) {
   constexpr int kRead = 0, kSecondCache = 2;
   for (const RecordRef& record : records) {

@@ -28,7 +28,8 @@ struct PrefixShare;
 
 class RowEvaluator {
  public:
-  // With `sharing`, which must outlive it, work that other pipelines do too is done by whoever comes first.
+  // With `sharing`, which must outlive it, work that other pipelines do too is done by whoever
+  // comes first.
   RowEvaluator(FileTable& files, StageClock& clock, const PrefixMember* sharing = nullptr)
       : files_(files), clock_(&clock), sharing_(sharing) {}
 
@@ -86,7 +87,8 @@ class RowEvaluator {
 // Brings the bytes of the records nearer.
 void FetchRecords(absl::Span<const RecordRef> records);
 
-// The reference that an element shows as its origin: the first that lies in a file. Of what is, or was, a batch: that of its first row.
+// The reference that an element shows as its origin: the first that lies in a file. Of what is, or
+// was, a batch: that of its first row.
 RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& work,
                         const Manifest& manifest);
 
@@ -94,8 +96,8 @@ RecordRef ElementOrigin(absl::Span<const RecordRef> element, const WorkNode& wor
 SkippedPlace FailedPlace(absl::Span<const RecordRef> element, const WorkNode& work,
                          const Manifest& manifest, std::string reason);
 
-// `status` with the address of the first of an element's records that lies in a file, as `work` locates it; it says so where that is
-// where a batch begins.
+// `status` with the address of the first of an element's records that lies in a file, as `work`
+// locates it; it says so where that is where a batch begins.
 absl::Status WithElementAddress(const absl::Status& status, absl::Span<const RecordRef> element,
                                 const WorkNode& work, FileTable& files);
 

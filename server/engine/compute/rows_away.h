@@ -33,7 +33,8 @@ class RowsAway {
   // The nodes of this work that a block can leave at, those that are needed first in front. Empty
   // for work that is the workers' alone.
   static std::vector<const WorkNode*> NodesOf(const WorkNode& work);
-  // The same, and those of sections in front of it and of branches: whose work it is, wherever it is waited for.
+  // The same, and those of sections in front of it and of branches: whose work it is, wherever it
+  // is waited for.
   static std::vector<const WorkNode*> AllNodesOf(const WorkNode& work);
 
   // Begins what is missing for these rows: 0, and nothing here is the caller's until `task` is

@@ -1,11 +1,13 @@
-// What one evaluator does to have the results of work that other pipelines do too: it takes those that are there, makes some of those
-// that nobody has begun, and waits for the rest.
+// What one evaluator does to have the results of work that other pipelines do too: it takes those
+// that are there, makes some of those that nobody has begun, and waits for the rest.
 //
-// It makes few at a time, so that two workers which come to the same rows at once share them out instead of one waiting for all.
+// It makes few at a time, so that two workers which come to the same rows at once share them out
+// instead of one waiting for all.
 //
 // Threads:  one evaluator's.
 // Owns:     its hold on the elements it looks at, until Release().
-// Limits:   it waits for others at most as long as SharedPrefixes::Options says, then computes by itself.
+// Limits:   it waits for others at most as long as SharedPrefixes::Options says, then computes by
+//           itself.
 #pragma once
 
 #include <vector>
@@ -27,8 +29,8 @@ class SharedRows {
   SharedRows(const SharedRows&) = delete;
   SharedRows& operator=(const SharedRows&) = delete;
 
-  // The results of the share's prefix, as RowEvaluator::Evaluate() puts them. False, with nothing that counts, when a row fails or the
-  // rows are none of the share's.
+  // The results of the share's prefix, as RowEvaluator::Evaluate() puts them. False, with nothing
+  // that counts, when a row fails or the rows are none of the share's.
   bool Load(RowEvaluator& evaluator, const PrefixShare& share, RowReferences rows,
             absl::Span<Column> out);
 

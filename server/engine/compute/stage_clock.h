@@ -2,7 +2,7 @@
 //
 // Threads:  Enter/Leave/Count by one worker; ticks() and elements() from any thread.
 // Cost:     one clock reading (about 10 ns) for each Enter and Leave; used once a block, never once
-// a row.
+//           a row.
 #pragma once
 
 #include <atomic>

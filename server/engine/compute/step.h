@@ -21,8 +21,9 @@ namespace penstock {
 struct Step {
   StepInfo info;
   RecordList records;  // row r's are those from r * width on
-  // Rows whose records are here, of which those of `shown` go to the slot: all of them, where no other host has any of this batch
-  // (World). `first_row` is the number of the first in the whole batch.
+  // Rows whose records are here, of which those of `shown` go to the slot: all of them, where no
+  // other host has any of this batch (World). `first_row` is the number of the first in the whole
+  // batch.
   uint32_t rows = 0;
   RowSpan shown;
   uint32_t first_row = 0;

@@ -99,7 +99,8 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     absl::StrAppend(&cache->stages_, bytes.size(), ":", bytes);
   }
   cache->stages_.append(before.meanings);
-  // What another user's function gives is his word alone, the function's hash too: only he goes on from it.
+  // What another user's function gives is his word alone, the function's hash too: only he goes on
+  // from it.
   PythonFunctions functions;
   for (const v1::Stage* stage : before.stages) AddPythonFunctions(*stage, &functions);
   const std::optional<uid_t> user = OnBehalf::User();

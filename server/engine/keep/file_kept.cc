@@ -13,13 +13,15 @@ namespace penstock {
 namespace {
 
 constexpr size_t kBlocksInFlight = 16;
-// The first block is small, so that little waits in it; each further one is twice as large up to the last of these.
+// The first block is small, so that little waits in it; each further one is twice as large up to
+// the last of these.
 constexpr uint64_t kFirstBlockBytes = uint64_t{16} << 10;
 constexpr uint64_t kBlockBytes = uint64_t{1} << 20;
 constexpr size_t kBlockElements = 4096;
 // How often a folder's size is looked at, as others write there too.
 constexpr uint64_t kLookBytes = uint64_t{64} << 20;
-// A file that goes on behind others has at least this part of their elements, so that there are never many.
+// A file that goes on behind others has at least this part of their elements, so that there are
+// never many.
 constexpr uint64_t kWorthwhile = 16;
 // Passes between two attempts to write where there was no room, at most.
 constexpr uint64_t kMaxPatience = 64;
@@ -127,7 +129,8 @@ class FileKept final : public KeptElements {
   }
 
   Pulled End(uint64_t length) override {
-    // There is no element to begin with, or the last one is there and nobody knew that it is the last.
+    // There is no element to begin with, or the last one is there and nobody knew that it is the
+    // last.
     if (writer_ == nullptr && Wants(length)) Begin();
     if (starting_ != nullptr && !TakeStarted()) return Pulled::kBlocked;
     if (writer_ != nullptr && !full_ && next() == length) {
@@ -307,8 +310,8 @@ class FileKept final : public KeptElements {
     ShowParts();
   }
 
-  // What is being written is of no use; what is there stays. A place that is full may have room again, and is tried in vain after 1, 2, 4, …
-  // passes.
+  // What is being written is of no use; what is there stays. A place that is full may have room
+  // again, and is tried in vain after 1, 2, 4, … passes.
   void GiveUp(const absl::Status& status) {
     writer_.reset();
     full_ = ended_ = false;

@@ -1,10 +1,14 @@
-// Elements that are kept in files (file_cache.h): written by the workers as they are computed, and dealt from a file's map once it is
-// durable. Where there was no room for all of them, passes that find room write further ones behind those that are there.
+// Elements that are kept in files (file_cache.h): written by the workers as they are computed, and
+// dealt from a file's map once it is durable. Where there was no room for all of them, passes that
+// find room write further ones behind those that are there.
 //
 // Threads:  one at a time (the front's lock); the workers write.
-// Owns:     the file that it writes, with its lock, and the maps of those that it deals from (kept_parts.h).
-// Limits:   kBlocksInFlight blocks of elements wait to be written; who brings more waits for the disk.
-// Cost:     the first time that an element of somebody else's file is dealt, the front goes through its bytes for their checksum.
+// Owns:     the file that it writes, with its lock, and the maps of those that it deals from
+//           (kept_parts.h).
+// Limits:   kBlocksInFlight blocks of elements wait to be written; who brings more waits for the
+//           disk.
+// Cost:     the first time that an element of somebody else's file is dealt, the front goes through
+//           its bytes for their checksum.
 #pragma once
 
 #include <memory>

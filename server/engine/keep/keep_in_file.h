@@ -21,7 +21,8 @@ struct KeepOptions {
   bool sharded = false;     // the first feature is an int64 scalar, the number of a shard
 };
 
-// Puts the elements into cells. InvalidArgument inside of stages that are for another file or window each time.
+// Puts the elements into cells. InvalidArgument inside of stages that are for another file or
+// window each time.
 absl::Status BeginKeeping(PlanBuilder& plan);
 
 // The same, and adds the order op that keeps them in a file.

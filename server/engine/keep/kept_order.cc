@@ -143,7 +143,8 @@ class KeptOrder final : public OrderOp {
     return result;
   }
 
-  // Brings the input to an element, for the call that follows. One that was blocked can only be gone on with.
+  // Brings the input to an element, for the call that follows. One that was blocked can only be
+  // gone on with.
   Pulled GoTo(uint64_t ordinal, Call next) {
     const bool goes_on = input_next_ == ordinal ? unfinished_ == next : unfinished_ == Call::kSkip;
     if (input_next_ > ordinal || (unfinished_ != Call::kNone && !goes_on)) {

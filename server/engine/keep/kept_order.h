@@ -1,6 +1,8 @@
-// The order of elements that are kept once they have been computed: dealt from where they are kept, and from the input where they are not.
+// The order of elements that are kept once they have been computed: dealt from where they are kept,
+// and from the input where they are not.
 //
-// The input is always in its first pass. The position is the ordinal of the next element alone, so that it does not tell what is kept.
+// The input is always in its first pass. The position is the ordinal of the next element alone, so
+// that it does not tell what is kept.
 //
 // Threads:  one at a time (the front's lock).
 #pragma once
@@ -17,15 +19,16 @@ class KeptElements {
  public:
   virtual ~KeptElements() = default;
 
-  // Before the first other call of a pass, until it returns true: whether it is known what is kept. Where it is not, an errand is under way
-  // whose end makes the front be asked again.
+  // Before the first other call of a pass, until it returns true: whether it is known what is kept.
+  // Where it is not, an errand is under way whose end makes the front be asked again.
   virtual bool BeginPass() { return true; }
   // Whether Keep() may be called now, from this element on. Where it may not, the same.
   virtual bool IsReady(uint64_t /*ordinal*/) { return true; }
   // Whether this element is kept.
   virtual bool Has(uint64_t ordinal) const = 0;
-  // kSome: has appended the kept element, with an owner more. kEnd: it was found to be kept no more. kBlocked: that is not known yet, and an
-  // errand is under way as above. REQUIRES: Has(ordinal).
+  // kSome: has appended the kept element, with an owner more. kEnd: it was found to be kept no
+  // more. kBlocked: that is not known yet, and an errand is under way as above. REQUIRES:
+  // Has(ordinal).
   virtual Pulled Deal(uint64_t ordinal, RecordList& out) = 0;
   // Whether it waits for this element: then it is not left out but computed.
   virtual bool Wants(uint64_t) const { return false; }

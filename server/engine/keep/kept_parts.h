@@ -1,11 +1,15 @@
-// The files from which the elements of a cache are dealt: one and, where it ran out of room and went on later, those that go on behind it.
+// The files from which the elements of a cache are dealt: one and, where it ran out of room and
+// went on later, those that go on behind it.
 //
-// Each element depends on its number and on the cache's key alone, so that whoever wrote a file and when is no matter.
+// Each element depends on its number and on the cache's key alone, so that whoever wrote a file and
+// when is no matter.
 //
 // Threads:  one at a time (the front's lock).
-// Owns:     the files' maps, also of those that were taken away: elements of them may be on their way.
+// Owns:     the files' maps, also of those that were taken away: elements of them may be on their
+//           way.
 // Limits:   kMaxParts files.
-// Cost:     each element's checksum is checked once, by errands ahead of need, unless the file has just been written by this process.
+// Cost:     each element's checksum is checked once, by errands ahead of need, unless the file has
+//           just been written by this process.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +42,9 @@ class KeptParts {
   // Takes one that this process has written, if it goes on behind what is there.
   void Take(std::shared_ptr<const ElementFile> file);
 
-  // An element and its bytes, which stay until this object goes. kGone: they are damaged, and there no more, nor is what goes on behind their
-  // file. kWaits: they are being checked. REQUIRES: ordinal < size().
+  // An element and its bytes, which stay until this object goes. kGone: they are damaged, and there
+  // no more, nor is what goes on behind their file. kWaits: they are being checked. REQUIRES:
+  // ordinal < size().
   enum class Found : uint8_t { kSound, kGone, kWaits };
   Found Find(uint64_t ordinal, ElementFile::Element* element, const uint8_t** data);
 
@@ -60,7 +65,8 @@ class KeptParts {
   Part& PartOf(uint64_t ordinal);
   // Whether an element has not been checked.
   bool IsUnknown(uint64_t ordinal);
-  // Has elements from this one on checked, and then those behind them, while these are dealt. False while that is under way.
+  // Has elements from this one on checked, and then those behind them, while these are dealt. False
+  // while that is under way.
   bool Check(uint64_t ordinal);
   void StartCheck(uint64_t ordinal);
   // False while it is under way.

@@ -29,7 +29,8 @@ struct SavedOrder {
   uint64_t size() const { return chosen == nullptr ? elements->size() : chosen->size(); }
 };
 
-// Its position: the pass, and how many elements of it have been taken. The references: {data in the map, offset = ordinal}.
+// Its position: the pass, and how many elements of it have been taken. The references: {data in the
+// map, offset = ordinal}.
 class SavedOrderOp final : public OrderOp {
  public:
   explicit SavedOrderOp(SavedOrder order) : order_(std::move(order)) { Restart(0); }

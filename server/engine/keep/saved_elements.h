@@ -15,7 +15,8 @@
 
 namespace penstock {
 
-// Begins the dataset with those of the file, or of one of its shards. NotFound where there is none, DataLoss for one that is not whole.
+// Begins the dataset with those of the file, or of one of its shards. NotFound where there is none,
+// DataLoss for one that is not whole.
 absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
                                PlanBuilder& plan);
 

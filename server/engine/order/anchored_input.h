@@ -1,8 +1,9 @@
-// Elements of an input that wait at the front of an op, and can be had again from a cursor: the input's position is kept in front of
-// every chunk of them.
+// Elements of an input that wait at the front of an op, and can be had again from a cursor: the
+// input's position is kept in front of every chunk of them.
 //
-// The position is that of the input in front of the chunk which the first waiting element is of, and how many of the chunk's elements are
-// in front of it. Chunks begin at the same elements in every run.
+// The position is that of the input in front of the chunk which the first waiting element is of,
+// and how many of the chunk's elements are in front of it. Chunks begin at the same elements in
+// every run.
 //
 // Threads:  one at a time (the front's lock).
 // Owns:     the references that wait.
@@ -32,7 +33,8 @@ class AnchoredInput {
   // The references of waiting element number `i`.
   const RecordRef* operator[](uint64_t i) const { return &records_[(first_ + i) * width()]; }
 
-  // Leaves out the first `*count` elements, whether they wait or are still to come, and takes those that it has left out from `*count`.
+  // Leaves out the first `*count` elements, whether they wait or are still to come, and takes those
+  // that it has left out from `*count`.
   Pulled Drop(uint64_t* count);
 
   void Restart(uint64_t epoch);

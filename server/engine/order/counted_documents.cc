@@ -62,7 +62,8 @@ class CountedInput final : public PackInput {
     input_->Restart(epoch);
   }
 
-  // As SectionOp has it: elements that were taken of the block that begins at the input's position, in the pass, and failures.
+  // As SectionOp has it: elements that were taken of the block that begins at the input's position,
+  // in the pass, and failures.
   void Save(Position& position) const override {
     position.Add(resume_at_);
     position.Add(taken_);

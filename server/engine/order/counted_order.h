@@ -1,8 +1,10 @@
-// The order of a source whose elements are numbered and of known number: one after another, or all of them permuted.
+// The order of a source whose elements are numbered and of known number: one after another, or all
+// of them permuted.
 //
 // Threads:  one at a time (the front's lock).
 // Limits:   fewer than 2^62 elements where they are permuted.
-// Cost:     any position is at hand at once; a position is one counter, or two where they are permuted.
+// Cost:     any position is at hand at once; a position is one counter, or two where they are
+//           permuted.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,8 @@
 
 namespace penstock {
 
-// The reference of element i: {offset = start + i * step, file = first_file + i * file_step}, modulo 2^64 and 2^32.
+// The reference of element i: {offset = start + i * step, file = first_file + i * file_step},
+// modulo 2^64 and 2^32.
 struct CountedElements {
   uint64_t count = 0;
   uint64_t start = 0;

@@ -1,4 +1,5 @@
-// Whose turn it is in a cycle of places, each of which gives up to block_length elements before the turn passes on.
+// Whose turn it is in a cycle of places, each of which gives up to block_length elements before the
+// turn passes on.
 //
 // Threads: one at a time.
 #pragma once

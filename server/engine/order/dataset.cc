@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kMaxBlockRows = 64;
 constexpr size_t kBlockBytes = 800 << 10;
-// What a value of unknown size counts as when the rows of a task are chosen: a string or a list, and what has more axes, such as an
-// image.
+// What a value of unknown size counts as when the rows of a task are chosen: a string or a list,
+// and what has more axes, such as an image.
 constexpr size_t kStringBytes = 4 << 10;
 constexpr size_t kImageBytes = 64 << 10;
 

@@ -1,4 +1,5 @@
-// A chain of ops, or a tree of chains, as the plan puts it together: the order ops in front and the work behind.
+// A chain of ops, or a tree of chains, as the plan puts it together: the order ops in front and the
+// work behind.
 //
 // Threads: one thread, while a plan is made; then constant.
 #pragma once
@@ -46,7 +47,8 @@ struct OrderNode {
   OrderFactory make;
   std::vector<std::unique_ptr<OrderNode>> inputs;
   std::unique_ptr<OrderNode> nested;  // of the dataset that is made of each element of the input
-  // Of such a dataset, where random functions need the paths of the elements that it is made of, or of the first of them (FrontContext::scope).
+  // Of such a dataset, where random functions need the paths of the elements that it is made of, or
+  // of the first of them (FrontContext::scope).
   std::shared_ptr<const WorkNode> elements_paths;
   bool is_mark = false;  // of MarkingOrder(), which users need not hear of
   std::unique_ptr<WorkNode>
@@ -56,8 +58,10 @@ struct OrderNode {
 // How the columns of a block of rows come from its references: a tree whose leaves are sources.
 struct WorkNode {
   enum class Kind {
-    kLoad,  // the columns of one reference of each element; its input, if any, is the work of the section that hands them over
-    kWork,  // a work op over its one input
+    // The columns of one reference of each element; its input, if any, is the work of the section
+    // that hands them over
+    kLoad,
+    kWork,    // a work op over its one input
     kTuple,   // the columns of all inputs, side by side
     kBranch,  // each row by the input that its first reference belongs to
   };
@@ -71,13 +75,15 @@ struct WorkNode {
   std::unique_ptr<ColumnLoader> loader;
   uint32_t reference = 0;  // which of an element's
 
-  // kWork. The parts that `op` was fused of, so that it can also be computed in two steps, and the node's number among those whose
-  // results may be shared with other pipelines (engine/share/shareable_work.h); -1: it is none of them.
+  // kWork. The parts that `op` was fused of, so that it can also be computed in two steps, and the
+  // node's number among those whose results may be shared with other pipelines
+  // (engine/share/shareable_work.h); -1: it is none of them.
   std::unique_ptr<WorkOp> op;
   std::vector<WorkPart> parts;
   int shareable = -1;
 
-  // kBranch: the files of input i's first reference are those from first_files[i] on, in rising order.
+  // kBranch: the files of input i's first reference are those from first_files[i] on, in rising
+  // order.
   std::vector<uint32_t> first_files;
 
   // The first file of the source of an element's first reference, of the lowest branch.
@@ -95,9 +101,11 @@ struct WorkNode {
 
   uint32_t first_file = 0;  // kLoad: of its source
 
-  // kLoad, kTuple: further references of an element, marks, by which its path differs from those of its copies; 0: by none (engine/order/copies.h).
+  // kLoad, kTuple: further references of an element, marks, by which its path differs from those of
+  // its copies; 0: by none (engine/order/copies.h).
   std::vector<uint32_t> marks;
-  // kTuple, kBranch: of each input, whether its elements may come again; a tuple is distinct where they do so never in all of them.
+  // kTuple, kBranch: of each input, whether its elements may come again; a tuple is distinct where
+  // they do so never in all of them.
   std::vector<bool> comes_again;
   bool is_distinct = false;
 
@@ -115,7 +123,8 @@ struct IndexedFiles {
       nullptr;              // with an access(); null where `permuted` is set
   bool gives_path = false;  // as ReadFormat::gives_path
   OnDamage on_damage = OnDamage::kFail;
-  // Set where the source needs no index: its order as a permutation by this key, another one in each epoch or not.
+  // Set where the source needs no index: its order as a permutation by this key, another one in
+  // each epoch or not.
   std::function<OrderFactory(uint64_t key, bool reshuffle)> permuted = nullptr;
   SkipLimits limits = {};  // with OnDamage::kSkipRecord
 };
@@ -131,7 +140,8 @@ struct Dataset {
   std::optional<uint32_t> batch_rows;
   BatchForm batch;  // where there are batch_rows
   bool endless = false;
-  // Set where the elements are the records of these files, each once, and nothing else has been done to them.
+  // Set where the elements are the records of these files, each once, and nothing else has been
+  // done to them.
   std::optional<IndexedFiles> indexed;
   // Set where every element is the path of one of these files.
   std::optional<FileRange> paths;

@@ -1,4 +1,5 @@
-// The order of a source without end whose elements are numbered: element i is whatever a function makes of i and the pass.
+// The order of a source without end whose elements are numbered: element i is whatever a function
+// makes of i and the pass.
 //
 // Threads:  one at a time (the front's lock).
 // Cost:     any position is at hand at once; a position is the pass and one counter.
@@ -12,7 +13,8 @@
 
 namespace penstock {
 
-// `Numbers` has `uint64_t operator()(uint64_t i)`, the `offset` of element i's reference, and `void Restart(uint64_t epoch)`.
+// `Numbers` has `uint64_t operator()(uint64_t i)`, the `offset` of element i's reference, and
+// `void Restart(uint64_t epoch)`.
 template <typename Numbers>
 class EndlessOrder final : public OrderOp {
  public:

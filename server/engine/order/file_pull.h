@@ -1,8 +1,10 @@
-// Bringing files into the page cache, from their beginnings to their ends, before their records are read in an order of their own.
+// Bringing files into the page cache, from their beginnings to their ends, before their records are
+// read in an order of their own.
 //
 // Threads:  one at a time (the front's lock); the reads themselves are done by workers.
 // Owns:     its requests. It must live as long as the executor.
-// Limits:   files of this machine, from the first on, that fill three quarters of the machine's memory: what comes behind them would drive them out.
+// Limits:   files of this machine, from the first on, that fill three quarters of the machine's
+//           memory: what comes behind them would drive them out.
 #pragma once
 
 #include <array>
@@ -20,8 +22,8 @@ class FilePull {
   FilePull(const FilePull&) = delete;
   FilePull& operator=(const FilePull&) = delete;
 
-  // Asks for what comes next. False while something is still under way; true, for ever, when everything was read. What cannot be
-  // read is passed over: whoever wants its records is told.
+  // Asks for what comes next. False while something is still under way; true, for ever, when
+  // everything was read. What cannot be read is passed over: whoever wants its records is told.
   bool IsOver();
 
  private:

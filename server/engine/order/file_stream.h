@@ -1,7 +1,9 @@
-// One file of a source that is being read: the records that are at hand, and one read that is on its way.
+// One file of a source that is being read: the records that are at hand, and one read that is on
+// its way.
 //
 // Threads:  one at a time (the front's lock); the reads themselves are done by workers.
-// Owns:     its requests and, for what cannot be read anywhere, the stream. It must live until Close() has returned true.
+// Owns:     its requests and, for what cannot be read anywhere, the stream. It must live until
+//           Close() has returned true.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,8 @@ class FileStream {
   // The next record of the file. kEnd behind the last one, sticky.
   Pulled Next(RecordRef* record);
 
-  // What was passed over in front of the record that Next() gave last, or of the end; the caller empties it.
+  // What was passed over in front of the record that Next() gave last, or of the end; the caller
+  // empties it.
   std::vector<Damage>& damage() { return damage_; }
   uint32_t file() const { return at_hand().file; }
   const absl::Status& status() const { return at_hand().error; }

@@ -1,8 +1,9 @@
-// The order of ops that gather elements by the number in front of them (engine/stage/keyed_elements.h): group_by_window and
-// bucket_by_sequence_length.
+// The order of ops that gather elements by the number in front of them
+// (engine/stage/keyed_elements.h): group_by_window and bucket_by_sequence_length.
 //
-// A group that is full becomes a window; at the end of the pass those become windows that are left, in the order of their keys. What waits
-// is a matter of all elements before, so that the position is the pass and the number of elements that have been taken.
+// A group that is full becomes a window; at the end of the pass those become windows that are left,
+// in the order of their keys. What waits is a matter of all elements before, so that the position
+// is the pass and the number of elements that have been taken.
 //
 // Threads: one at a time (the front's lock).
 // Owns:     the references of elements that wait: one group of each key.

@@ -34,7 +34,8 @@ class InterleaveOp final : public ChainedOrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
-    // From the start of a pass a place may be sought; from anywhere else what lies between is dropped.
+    // From the start of a pass a place may be sought; from anywhere else what lies between is
+    // dropped.
     if (num_elements_ == 0 && resume_at_ == 0) {
       resume_at_ = count - *skipped;
       seeks_for_skip_ = true;
@@ -82,7 +83,8 @@ class InterleaveOp final : public ChainedOrderOp {
   absl::Status status() const override { return status_.ok() ? ChainedOrderOp::status() : status_; }
 
  private:
-  // What is known of an element of the input: its first reference, which says which file it is, and its path.
+  // What is known of an element of the input: its first reference, which says which file it is, and
+  // its path.
   struct Element {
     RecordRef reference;
     uint64_t path = 0;
@@ -94,8 +96,8 @@ class InterleaveOp final : public ChainedOrderOp {
     std::unique_ptr<OrderOp> op;
     uint64_t to_skip = 0;  // elements to leave out before the next one
   };
-  // The way to a place, while the lengths of the nested datasets are found: of those that are over nothing is kept, since an endless
-  // input may have any number of them in front of it.
+  // The way to a place, while the lengths of the nested datasets are found: of those that are over
+  // nothing is kept, since an endless input may have any number of them in front of it.
   struct Seek {
     InterleaveState state;
     std::vector<Element> elements;    // of the input, whose datasets the places of the cycle hold
@@ -124,7 +126,8 @@ class InterleaveOp final : public ChainedOrderOp {
       const size_t before = out.size();
       Pulled result = SkipFirst(*nested);
       if (result == Pulled::kSome) result = nested->op->Pull(wanted, out, &arrived);
-      // Nested passes are numbered by their elements too; what is handed on belongs to that of its element.
+      // Nested passes are numbered by their elements too; what is handed on belongs to that of its
+      // element.
       for (size_t i = before; i < out.size(); ++i) out[i].epoch = nested->context.element_epoch;
       *pulled += arrived;
       taken_ += arrived;
@@ -184,7 +187,8 @@ class InterleaveOp final : public ChainedOrderOp {
     return Pulled::kSome;
   }
 
-  // An op that has been used before still owns the reads that it had asked for: it begins another pass, of another file.
+  // An op that has been used before still owns the reads that it had asked for: it begins another
+  // pass, of another file.
   std::unique_ptr<Nested> Open(const Element& element, uint64_t ordinal) {
     std::unique_ptr<Nested> nested;
     if (idle_.empty()) {

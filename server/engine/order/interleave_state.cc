@@ -5,7 +5,8 @@
 namespace penstock {
 namespace {
 
-// Takes as many whole rounds as surely end no file and stay within `records`; REQUIRES: a round is about to begin.
+// Takes as many whole rounds as surely end no file and stay within `records`; REQUIRES: a round is
+// about to begin.
 void TakeRounds(uint64_t records, uint64_t block_length, bool over, InterleaveState* state) {
   uint64_t open = 0;
   uint64_t rounds = UINT64_MAX;

@@ -1,8 +1,9 @@
-// The state of an interleave of files after a number of records, by arithmetic on the files' record counts.
+// The state of an interleave of files after a number of records, by arithmetic on the files' record
+// counts.
 //
 //   cycle     slot 0 │ slot 1 │ … │ slot cycle_length-1     each holds an open file, or none
-//   a turn    up to block_length records of the slot's file; an empty slot opens the next file at its turn; a file that is found
-//             to be over gives its turn up. Then the next slot.
+//   a turn    up to block_length records of the slot's file; an empty slot opens the next file at
+//             its turn; a file that is found to be over gives its turn up. Then the next slot.
 //
 // This is tf.data's order of interleave, also for uneven and empty files.
 //
@@ -31,8 +32,8 @@ struct InterleaveState {
   uint64_t taken = 0;  // records in all: fewer than asked for when the files have no more
 };
 
-// Takes records until there are `records` in all, or no more: true. False when the slot whose turn it is needs the next file, which
-// OpenNextFile gives it; `over`: there is none.
+// Takes records until there are `records` in all, or no more: true. False when the slot whose turn
+// it is needs the next file, which OpenNextFile gives it; `over`: there is none.
 bool TakeUntil(uint64_t records, uint64_t block_length, bool over, InterleaveState* state);
 void OpenNextFile(uint64_t count, InterleaveState* state);
 

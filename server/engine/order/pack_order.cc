@@ -14,7 +14,8 @@
 namespace penstock {
 namespace {
 
-// Documents that are pulled at once; a window ends behind such a chunk, wherever the input was blocked in it.
+// Documents that are pulled at once; a window ends behind such a chunk, wherever the input was
+// blocked in it.
 constexpr uint64_t kChunkDocuments = 64;
 // No document, and in no cell.
 constexpr RecordRef kGone;
@@ -120,7 +121,8 @@ class PackOrderOp final : public OrderOp {
     return Pulled::kSome;
   }
 
-  // Takes more documents into the window, and finishes it where there are enough. kBlocked, kFailed: nothing has come of that.
+  // Takes more documents into the window, and finishes it where there are enough. kBlocked,
+  // kFailed: nothing has come of that.
   Pulled Fill() {
     if (is_finished_) return Pulled::kSome;
     if (!is_open_) {

@@ -1,12 +1,14 @@
 // The order of `pack`: documents become sequences, window by window.
 //
-// A sequence is one reference, to a cell that says which pieces of which documents it is made of (server/engine/read/packed_row.h). The
-// position is that of the input in front of the window, and the number of the sequence in it; going there packs the window again.
+// A sequence is one reference, to a cell that says which pieces of which documents it is made of
+// (server/engine/read/packed_row.h). The position is that of the input in front of the window, and
+// the number of the sequence in it; going there packs the window again.
 //
 // Threads:  one at a time (the front's lock).
 // Owns:     the references of a window's documents that no sequence has yet.
 // Limits:   a window ends behind kMaxWindowTokens, at the next multiple of 64 documents.
-// Cost:     O(log n) a document, n being the documents of a window; it looks at the number of tokens of each, and at no token.
+// Cost:     O(log n) a document, n being the documents of a window; it looks at the number of
+//           tokens of each, and at no token.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,8 @@ struct PackWindows {
   int stage = 0;             // whose gauge counts
 };
 
-// The documents in front of it, one reference each, with the number of tokens of each, from 0 to 2^31 - 1.
+// The documents in front of it, one reference each, with the number of tokens of each, from 0 to
+// 2^31 - 1.
 class PackInput {
  public:
   virtual ~PackInput() = default;
@@ -55,8 +58,9 @@ class PackInput {
 // Elements in cells, whose number (ElementCells::First) is that of their tokens.
 std::unique_ptr<PackInput> DocumentsInCells(std::unique_ptr<OrderOp> input);
 
-// What documents are made of: the records that `input` deals in. Positions are those of a section that makes the documents, so that going
-// on with and without counts is the same. `documents`, the work that makes them, outlives it.
+// What documents are made of: the records that `input` deals in. Positions are those of a section
+// that makes the documents, so that going on with and without counts is the same. `documents`, the
+// work that makes them, outlives it.
 struct CountedDocuments {
   std::shared_ptr<DocumentCounts> counts;
   const WorkNode* documents = nullptr;

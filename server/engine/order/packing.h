@@ -1,11 +1,14 @@
 // Which documents, or pieces of them, make up a sequence: decided by their numbers of tokens alone.
 //
-// Concatenating is one pass. First fit decreasing finds the first sequence with room by a tree of the largest rooms; best fit decreasing
-// finds the fullest one in an ordered set (D. S. Johnson, "Near-Optimal Bin Packing Algorithms", 1973, for both).
+// Concatenating is one pass. First fit decreasing finds the first sequence with room by a tree of
+// the largest rooms; best fit decreasing finds the fullest one in an ordered set (D. S. Johnson,
+// "Near-Optimal Bin Packing Algorithms", 1973, for both).
 //
 // Threads:  one at a time.
-// Owns:     the pieces of one window's sequences, charged to the account of the thread that makes it.
-// Cost:     O(1) a document for concatenating, O(log n) for the others, n being the documents of a window.
+// Owns:     the pieces of one window's sequences, charged to the account of the thread that makes
+//           it.
+// Cost:     O(1) a document for concatenating, O(log n) for the others, n being the documents of a
+//           window.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +35,8 @@ enum class PackMethod { kConcat, kBestFit, kFirstFitDecreasing };
 struct PackRules {
   PackMethod method = PackMethod::kConcat;
   uint32_t sequence_length = 1;
-  // Of kConcat: whether a document goes on in the next sequence. One longer than a sequence does so in any case, unless it is truncated.
+  // Of kConcat: whether a document goes on in the next sequence. One longer than a sequence does so
+  // in any case, unless it is truncated.
   bool split_documents = true;
   bool truncate = false;
   uint32_t max_documents = UINT32_MAX;  // pieces of one sequence

@@ -1,6 +1,7 @@
 // The counters of the order ops of a running pipeline: what a cursor holds of it.
 //
-// Every op adds its own and then has its inputs add theirs, unless theirs follow from its own; it takes them back in the same order.
+// Every op adds its own and then has its inputs add theirs, unless theirs follow from its own; it
+// takes them back in the same order.
 //
 // Threads: one at a time.
 #pragma once

@@ -1,5 +1,6 @@
-// What order ops have in common whose state is a matter of all elements before: their position is the pass and the number of elements
-// that have been taken in it, and going there computes the pass again up to that place.
+// What order ops have in common whose state is a matter of all elements before: their position is
+// the pass and the number of elements that have been taken in it, and going there computes the pass
+// again up to that place.
 //
 // Threads: one at a time (the front's lock).
 #pragma once

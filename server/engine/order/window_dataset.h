@@ -26,8 +26,8 @@ class WindowDataset {
 
   bool is_open() const { return is_open_; }
 
-  // Begins with another window, number `ordinal` of a pass, whose references it takes over. `scope_pass`: what the outer context's was at
-  // the beginning of that pass.
+  // Begins with another window, number `ordinal` of a pass, whose references it takes over.
+  // `scope_pass`: what the outer context's was at the beginning of that pass.
   void Open(RecordList window, uint64_t epoch, uint64_t ordinal, uint64_t scope_pass) {
     window_ = std::move(window);
     if (paths_ != nullptr && !window_.empty())
@@ -44,7 +44,8 @@ class WindowDataset {
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     const size_t before = out.size();
     const Pulled result = op_->Pull(count, out, pulled);
-    // Nested passes are numbered by their windows too; what is handed on belongs to that of its window.
+    // Nested passes are numbered by their windows too; what is handed on belongs to that of its
+    // window.
     for (size_t i = before; i < out.size(); ++i) out[i].epoch = context_.element_epoch;
     return result;
   }

@@ -30,7 +30,8 @@ class WorkOp {
   virtual RowStatus Run(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                         Arena& arena) const = 0;
 
-  // The same where `out` is a part of a batch that is larger than the caches: its memory need not be in them. All columns are set.
+  // The same where `out` is a part of a batch that is larger than the caches: its memory need not
+  // be in them. All columns are set.
   virtual RowStatus RunPastCaches(int rows, absl::Span<const Column> in, absl::Span<Column> out,
                                   Arena& arena) const {
     return Run(rows, in, out, arena);

@@ -1,5 +1,5 @@
-// Marks for elements that come more than once, while a plan is made: each copy is to draw for itself
-// (engine/order/copies.h).
+// Marks for elements that come more than once, while a plan is made: each copy is to draw for
+// itself (engine/order/copies.h).
 //
 // Threads:  one thread, while a plan is made.
 #pragma once

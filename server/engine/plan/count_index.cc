@@ -260,7 +260,8 @@ void UseCountIndices(BuiltPlan* plan) {
                                     counted.files.count,
                                     " files: a document is computed when a sequence that has a "
                                     "part of it is"));
-    // The section goes, and its cells. The loader stays as long as the order: paths are told by it where later stages have asked for them.
+    // The section goes, and its cells. The loader stays as long as the order: paths are told by it
+    // where later stages have asked for them.
     OrderNode& order = *of_stage.order;
     WorkNode& rows = *of_stage.rows;
     OrderFactory make = counted.rows->OrderByCounts(

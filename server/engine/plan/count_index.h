@@ -1,12 +1,13 @@
-// Indices of tokens in a plan: which stages may have one (CountableLoader), and the plan made of those that have.
+// Indices of tokens in a plan: which stages may have one (CountableLoader), and the plan made of
+// those that have.
 //
-// A stage that needs a number of each element alone can have an index where the number is a matter of one record: its elements are made of
-// the records of plain files, one of each, by work that draws nothing and that this process does. Order ops may stand anywhere in front of
-// it.
+// A stage that needs a number of each element alone can have an index where the number is a matter
+// of one record: its elements are made of the records of plain files, one of each, by work that
+// draws nothing and that this process does. Order ops may stand anywhere in front of it.
 //
 // Threads:  one thread, while a plan is made; FindCounted() any.
-// Cost:     for a plan without such stages a walk over its work; else a look at the head of each file's index, or at the first one that is
-//           missing.
+// Cost:     for a plan without such stages a walk over its work; else a look at the head of each
+//           file's index, or at the first one that is missing.
 #pragma once
 
 #include <string>
@@ -33,8 +34,8 @@ struct CountedStage {
 // Those of a plan that UseCountIndices() has not changed yet.
 std::vector<CountedStage> FindCounted(const BuiltPlan& plan);
 
-// Where every file of such a stage has an index, the stage goes by it: no element is computed for its number. Says of each stage what has
-// become of it.
+// Where every file of such a stage has an index, the stage goes by it: no element is computed for
+// its number. Says of each stage what has become of it.
 void UseCountIndices(BuiltPlan* plan);
 
 }  // namespace penstock

@@ -91,7 +91,8 @@ absl::Status AddEnds(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   for (const FileEntry& entry : plan.manifest()) {
     if (entry.path.empty()) continue;
     CheckStop();
-    // A folder of another name, or on another host, holds the same data, and so may another descriptor.
+    // A folder of another name, or on another host, holds the same data, and so may another
+    // descriptor.
     const bool is_descriptor = IsDescriptorPath(entry.path);
     names.Add(is_descriptor ? std::string_view("")
                             : std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
@@ -150,8 +151,9 @@ void StripWithoutEffect(v1::Stage* stage) {
   for (const Option option : TraitsOf(*stage).without_effect) ClearOption(options, option);
 }
 
-// Takes out of an op's options what has a figure of its own in the fingerprint (files, seeds, nested stages and, of the op that makes the
-// stream's batches, their size), and what is no matter of the order.
+// Takes out of an op's options what has a figure of its own in the fingerprint (files, seeds,
+// nested stages and, of the op that makes the stream's batches, their size), and what is no matter
+// of the order.
 void StripOptions(v1::Stage* stage, bool makes_batches, Hash* seeds) {
   google::protobuf::Message* const options = MutableOptionsOf(stage);
   if (options == nullptr) return;
@@ -312,7 +314,8 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   };
   if (found.order() != expected.order()) return differs("its order ops or their options differ");
   const bool other_work = found.work() != expected.work();
-  // In one release a spec alone decides the meanings. Where the work is another one, those of its stages say nothing then.
+  // In one release a spec alone decides the meanings. Where the work is another one, those of its
+  // stages say nothing then.
   const bool same_meanings = found.has_meanings() && cursor.release() == kRelease;
   if (const absl::Status status = CheckMeanings(
           found.meanings(), expected.meanings(),

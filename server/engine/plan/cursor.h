@@ -1,7 +1,9 @@
-// Resume tokens: where a stream stands, and to which stream that belongs. The bytes are those of proto/penstock/v1/cursor.proto.
+// Resume tokens: where a stream stands, and to which stream that belongs. The bytes are those of
+// proto/penstock/v1/cursor.proto.
 //
 // Threads:  functions without state; a CursorMaker is constant after construction.
-// Limits:   a cursor is at most 1,024 bytes; a stream fails at the step whose position is longer (positions grow with their numbers).
+// Limits:   a cursor is at most 1,024 bytes; a stream fails at the step whose position is longer
+//           (positions grow with their numbers).
 // Cost:     Fingerprint() reads 8 KiB of each file, and its index where there is one.
 #pragma once
 
@@ -21,10 +23,12 @@ inline constexpr size_t kMaxCursorBytes = 1024;
 // What a plan's cursors belong to. Errors: those of reading the files.
 absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan);
 
-// A hash of the part of it that decides which elements a step has, with whatever index files have; work ops are no part of it.
+// A hash of the part of it that decides which elements a step has, with whatever index files have;
+// work ops are no part of it.
 uint64_t OrderKey(const v1::Fingerprint& fingerprint);
 
-// v1::Fingerprint::moves behind one more change of position, which stands in front of `step`. `order_key`: that of the stages from there on.
+// v1::Fingerprint::moves behind one more change of position, which stands in front of `step`.
+// `order_key`: that of the stages from there on.
 uint64_t MovesBehind(uint64_t moves, uint64_t step, uint64_t order_key, uint64_t skip_steps,
                      const Position* seek, const uint64_t* pass);
 
@@ -33,7 +37,8 @@ class CursorMaker {
  public:
   explicit CursorMaker(v1::Fingerprint fingerprint);
 
-  // `step` is the number of the next step. ResourceExhausted, with the figures, when it is longer than a cursor may be.
+  // `step` is the number of the next step. ResourceExhausted, with the figures, when it is longer
+  // than a cursor may be.
   absl::StatusOr<std::string> Make(uint64_t step, const Position& position) const;
 
  private:
@@ -51,9 +56,10 @@ struct ResumePoint {
 // v1::Fingerprint::moves of a cursor; 0 for bytes that are none.
 uint64_t MovesOf(std::string_view cursor);
 
-// Decodes a cursor and compares it with the plan, but for `moves`, of which a plan knows nothing. InvalidArgument for bytes that are no
-// cursor; FailedPrecondition for one of another stream, with what differs.
-// With kAllow, other work ops are no other stream; the notice says so then. Ops that mean something else are one in any case.
+// Decodes a cursor and compares it with the plan, but for `moves`, of which a plan knows nothing.
+// InvalidArgument for bytes that are no cursor; FailedPrecondition for one of another stream, with
+// what differs. With kAllow, other work ops are no other stream; the notice says so then. Ops that
+// mean something else are one in any case.
 enum class ChangedWork : uint8_t { kRefuse, kAllow };
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
                                        ChangedWork changed_work = ChangedWork::kRefuse);

@@ -1,5 +1,5 @@
-// The dataset that the stages so far have made, to which the next one adds an order op, a work op or
-// a batch. Each of these knows what it leaves of what was known of the elements.
+// The dataset that the stages so far have made, to which the next one adds an order op, a work op
+// or a batch. Each of these knows what it leaves of what was known of the elements.
 //
 // Threads:  one thread, while a plan is made.
 // Owns:     the dataset.

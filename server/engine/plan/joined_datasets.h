@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// That of their tuples, which `stage` makes. `make` gets the order ops of those inputs that have one,
-// and gives the references of input i in front of those of input i + 1.
+// That of their tuples, which `stage` makes. `make` gets the order ops of those inputs that have
+// one, and gives the references of input i in front of those of input i + 1.
 Dataset TupleOf(std::vector<Dataset> inputs, int stage, OrderFactory make);
 
 // That of elements of any of the inputs, whose signatures are equal. The op's first input is

@@ -12,7 +12,8 @@
 namespace penstock {
 namespace {
 
-// Whether a source of these stages is made of the window that they stand in, and not of one further inside.
+// Whether a source of these stages is made of the window that they stand in, and not of one further
+// inside.
 bool HasWindowParts(const v1::Input& input) {
   for (const v1::Stage& stage : input.stage()) {
     const OpTraits& traits = TraitsOf(stage);

@@ -1,5 +1,5 @@
-// Datasets inside of an op: its inputs, and what it makes anew for each element or window of another
-// dataset. Here it is known what the stages stand inside of.
+// Datasets inside of an op: its inputs, and what it makes anew for each element or window of
+// another dataset. Here it is known what the stages stand inside of.
 //
 // Threads:  one thread, while a plan is made.
 #pragma once

@@ -4,7 +4,8 @@
 //       "take", {.gives = Given::kFirstOnes, .keeps_elements = false},
 //       [](const v1::Take& options, PlanBuilder& plan) -> absl::Status { … });
 //
-// The name is the field of v1.Stage; the message is the op's manual; engine/spec/op_traits.h says what the traits are.
+// The name is the field of v1.Stage; the message is the op's manual; engine/spec/op_traits.h says
+// what the traits are.
 //
 // Threads: ops are registered before main() and constant then.
 #pragma once

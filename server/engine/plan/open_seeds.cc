@@ -21,7 +21,8 @@ bool HasSeed(const v1::Stage& stage, Option seed) {
   return options != nullptr && options->GetReflection()->HasField(*options, field);
 }
 
-// The first text of an op's expressions with a random function without a seed; "" where there is none.
+// The first text of an op's expressions with a random function without a seed; "" where there is
+// none.
 std::string OpenText(const v1::Stage& stage) {
   v1::Stage given_seeds = stage;
   GiveSeeds(&given_seeds);

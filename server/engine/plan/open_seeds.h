@@ -1,4 +1,5 @@
-// Seeds that a spec leaves open: each plan of it draws others, so that what one says of a step is true of no other run.
+// Seeds that a spec leaves open: each plan of it draws others, so that what one says of a step is
+// true of no other run.
 //
 // Threads: functions without state.
 #pragma once
@@ -8,7 +9,8 @@
 
 namespace penstock {
 
-// InvalidArgument with the stage and the field of the first seed that `given` leaves open. `planned`: Plan::spec() of a plan of it.
+// InvalidArgument with the stage and the field of the first seed that `given` leaves open.
+// `planned`: Plan::spec() of a plan of it.
 absl::Status CheckSeedsAreGiven(const v1::PipelineSpec& given, const v1::PipelineSpec& planned);
 
 }  // namespace penstock

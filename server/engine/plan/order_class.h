@@ -7,7 +7,8 @@
 
 namespace penstock {
 
-// Whether values decide which elements there are, or where a section ends that only its values can count.
+// Whether values decide which elements there are, or where a section ends that only its values can
+// count.
 bool DecidedByValues(const OrderNode& node);
 
 // The dearest way in which one of its ops goes on from a cursor.

@@ -75,7 +75,8 @@ class Plan {
 
 // `files` must outlive the plan. Errors name the stage, what was expected, what was found, and the
 // nearest known name. Codes: InvalidArgument for the spec, NotFound for files, PermissionDenied,
-// ResourceExhausted; InvalidArgument, too, for a world whose hosts would have nothing of a full batch, or where a step is no batch.
+// ResourceExhausted; InvalidArgument, too, for a world whose hosts would have nothing of a full
+// batch, or where a step is no batch.
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files, World world = {});
 

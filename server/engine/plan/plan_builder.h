@@ -1,8 +1,9 @@
-// What a stage tells the plan about itself, and may ask of it: all that ops see of the building of a
-// plan.
+// What a stage tells the plan about itself, and may ask of it: all that ops see of the building of
+// a plan.
 //
 // An op reads the signature of the elements before it, checks its options, and adds itself as order
-// op or as work op. The builder has a part for each thing that it has to know, and nothing of its own:
+// op or as work op. The builder has a part for each thing that it has to know, and nothing of its
+// own:
 //
 //     StageTable       the stages: what each is called, and has turned out to be     kept by the plan
 //     StageWalk        which one is being built, and what stands around it
@@ -70,9 +71,9 @@ class PlanBuilder {
   uint64_t DrawKey(int64_t seed) const { return walk_.DrawKey(seed); }
   // The stage decides the order, though it has added work last.
   void MarkStageAsOrder() { stages_.SetKind(walk_.number(), StageKind::kOrder); }
-  // The stage means something else in this plan than in releases in which its op's number was lower:
-  // their cursors, journals and caches are not those of this plan. Where several things do, the
-  // highest number holds.
+  // The stage means something else in this plan than in releases in which its op's number was
+  // lower: their cursors, journals and caches are not those of this plan. Where several things do,
+  // the highest number holds.
   void RaiseMeaning(OpMeaning meaning) { stages_.RaiseMeaning(walk_.number(), std::move(meaning)); }
   // Says in Explain() what the user should know of this stage.
   void AddNotice(const std::string& notice) { stages_.AddNotice(walk_.number(), notice); }
@@ -86,7 +87,8 @@ class PlanBuilder {
   void SetStructure(std::string structure) { dataset_.now().structure = std::move(structure); }
   // Whether elements are more than what a source has loaded.
   bool is_computed() const { return dataset_.is_computed(); }
-  // The cells that the elements are in, which live as long as the plan; null where they are in none.
+  // The cells that the elements are in, which live as long as the plan; null where they are in
+  // none.
   const ElementCells* cells() const { return dataset_.now().cells; }
   // What stands so far is every record of these files once, in any order that one likes: a global
   // shuffle may take their place. It stays so while the source's own stage adds work.
@@ -98,8 +100,8 @@ class PlanBuilder {
 
   // --- files and sources ---
   FileSystem& files() const { return files_.system(); }
-  // Makes files known; a source that reads none adds one without a name, by which its references are
-  // told from others. Called by sources.
+  // Makes files known; a source that reads none adds one without a name, by which its references
+  // are told from others. Called by sources.
   FileRange AddFiles(Manifest files) { return files_.Add(std::move(files), walk_.number()); }
   // The files hold records, found by their offsets; of that format where an index finds them, else
   // null.
@@ -108,7 +110,8 @@ class PlanBuilder {
   }
   // Nothing can be read of these files without their index.
   void NeedIndex(IndexedFiles indexed) { files_.NeedIndex(std::move(indexed)); }
-  // Begins the dataset: `make` deals in references to those files, which `loader` turns into columns.
+  // Begins the dataset: `make` deals in references to those files, which `loader` turns into
+  // columns.
   void SetSource(std::unique_ptr<ColumnLoader> loader, FileRange files, OrderFactory make,
                  CursorClass cursor_class = CursorClass::kSeek);
 
@@ -151,9 +154,9 @@ class PlanBuilder {
   void EndSection(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden = 0) {
     sections_.End(std::move(split), std::move(structure), hidden);
   }
-  // The same where every element makes one, so that the front can look at its values (ElementCells).
-  // The features of `op` are `hidden` ones that are only for the front, and then those of the
-  // elements as they were.
+  // The same where every element makes one, so that the front can look at its values
+  // (ElementCells). The features of `op` are `hidden` ones that are only for the front, and then
+  // those of the elements as they were.
   void EndSectionWith(std::unique_ptr<WorkOp> op, size_t hidden) {
     sections_.EndWith(std::move(op), hidden);
   }
@@ -176,24 +179,24 @@ class PlanBuilder {
                                    const WorkNode** input) {
     return sections_.BeginInFront(std::move(signature), std::move(structure), input);
   }
-  // The same where `loader` has the elements of what the op makes, in one reference each. It may use what stood so far, which lives as
-  // long as the plan.
+  // The same where `loader` has the elements of what the op makes, in one reference each. It may
+  // use what stood so far, which lives as long as the plan.
   void BeginLoaded(std::unique_ptr<ColumnLoader> loader, std::string structure) {
     sections_.BeginLoaded(std::move(loader), std::move(structure));
   }
 
   // --- ops that make a dataset of each element ---
   // The nested stages are built, and the dataset becomes that of their elements, of `width`
-  // references each, in the order of the op that is made of the nested order: by `of_files` where it
-  // is one of the element's path, or needs nothing of the element; by `of_values` where it is made of
-  // the element's values (FrontContext::window).
+  // references each, in the order of the op that is made of the nested order: by `of_files` where
+  // it is one of the element's path, or needs nothing of the element; by `of_values` where it is
+  // made of the element's values (FrontContext::window).
   using NestedFactory = NestedDatasets::Factory;
   absl::Status SetNested(const NestedDatasets::Inputs& input, const NestedFactory& of_files,
                          const NestedFactory& of_values) {
     return nested_.SetNested(input, of_files, of_values);
   }
-  // The same of several elements (FrontContext::window): of their elements and the nested stages, if
-  // any. `width` is that of the elements in the window.
+  // The same of several elements (FrontContext::window): of their elements and the nested stages,
+  // if any. `width` is that of the elements in the window.
   using WindowKind = NestedDatasets::WindowKind;
   absl::Status SetWindows(const NestedDatasets::Inputs& input, const NestedFactory& make,
                           WindowKind kind, CursorClass cursor_class = CursorClass::kSeek) {
@@ -230,8 +233,8 @@ class PlanBuilder {
   // What the source gives is the element's that the dataset around it is made of, and of no other
   // one.
   void KeyByElement(bool by_its_file) { copies_.KeyByElement(by_its_file); }
-  // The order op of a batch that is filled up from the beginning of the pass is to add a mark to each
-  // element: how often the pass has begun again. False where nothing asks for it.
+  // The order op of a batch that is filled up from the beginning of the pass is to add a mark to
+  // each element: how often the pass has begun again. False where nothing asks for it.
   bool MarkWrapped() { return copies_.MarkWrapped(); }
   // Some elements are known by other paths than by the first meaning.
   void ChangePaths() { copies_.ChangePaths(); }

@@ -73,8 +73,8 @@ void TakeWhatMayChange(const v1::Stage& from, v1::Stage* to) {
 
 bool IsBatch(const v1::Stage& stage) { return TraitsOf(stage).batch_size != 0; }
 
-// Whether some op makes batches ahead of the front, as elements of the stream: of batches, or of a map
-// of whole batches.
+// Whether some op makes batches ahead of the front, as elements of the stream: of batches, or of a
+// map of whole batches.
 bool HasEarlyBatches(const Plan& plan) {
   const auto& stages = plan.spec().stage();
   const int64_t batches = std::count_if(stages.begin(), stages.end(), IsBatch);

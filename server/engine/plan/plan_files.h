@@ -30,8 +30,8 @@ class PlanFiles {
   bool IsRead(uint32_t file) const {
     return file < manifest_->size() && !(*manifest_)[file].path.empty();
   }
-  // Sources make their files known in the order of the text, so that those of one list of stages lie
-  // side by side.
+  // Sources make their files known in the order of the text, so that those of one list of stages
+  // lie side by side.
   Manifest From(uint32_t first) const { return {manifest_->begin() + first, manifest_->end()}; }
 
   // Those of one more source, of that stage.

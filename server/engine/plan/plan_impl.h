@@ -52,7 +52,8 @@ class PlanImpl final : public Plan {
   static WorkToShare WorkOf(std::shared_ptr<const Plan> plan);
   // References of one row.
   uint32_t width() const { return program_.width(); }
-  // The nodes of work() whose results may be shared (engine/share/shareable_work.h) are numbered below this.
+  // The nodes of work() whose results may be shared (engine/share/shareable_work.h) are numbered
+  // below this.
   int num_shareable() const { return num_shareable_; }
   // Rows that one task computes: a power of two.
   uint32_t block_rows() const { return program_.block_rows(); }

@@ -1,4 +1,5 @@
-// What a plan says of the world that it is made for: whether its batches can be divided among the hosts, and what that costs.
+// What a plan says of the world that it is made for: whether its batches can be divided among the
+// hosts, and what that costs.
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +16,8 @@
 namespace penstock {
 namespace {
 
-// The stages whose elements are made one by one before the next stage sees them, wherever their rows go: the last of each branch.
+// The stages whose elements are made one by one before the next stage sees them, wherever their
+// rows go: the last of each branch.
 void FindSections(const WorkNode& node, std::vector<int>* stages) {
   if (node.kind == WorkNode::Kind::kLoad && !node.inputs.empty()) {
     const int stage = node.stages.back();
@@ -31,7 +33,8 @@ std::string NamesOf(const std::vector<int>& stages, const std::vector<std::strin
                        [&](std::string* out, int stage) { absl::StrAppend(out, names[stage]); });
 }
 
-// What a step that is a whole batch as an element (plan/whole_batches.h) costs every host, and what of it is the same for all.
+// What a step that is a whole batch as an element (plan/whole_batches.h) costs every host, and what
+// of it is the same for all.
 std::string ExplainWholeBatches(const Signature& whole, int64_t batch_rows) {
   std::vector<std::string> undivided;
   for (const Feature& feature : whole) {

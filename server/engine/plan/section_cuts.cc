@@ -56,8 +56,8 @@ OrderFactory OrderOf(std::shared_ptr<const Section> section) {
   };
 }
 
-// Whether batches may fail by the shapes of their rows, which have been computed in front of them: behind the batch op nothing has left
-// them out.
+// Whether batches may fail by the shapes of their rows, which have been computed in front of them:
+// behind the batch op nothing has left them out.
 bool RowsMayDiffer(const Dataset& dataset) {
   if (dataset.batch_rows.value_or(1) == 1 || dataset.batch.kind != BatchForm::Kind::kPlain)
     return false;

@@ -1,5 +1,5 @@
-// The cuts of a plan, behind which elements lie in cells (ElementCells): where a section ends that is
-// computed ahead of the front, and where the front makes elements itself.
+// The cuts of a plan, behind which elements lie in cells (ElementCells): where a section ends that
+// is computed ahead of the front, and where the front makes elements itself.
 //
 // Threads:  one thread, while a plan is made.
 // Owns:     nothing: a section belongs to its order op, the cells to the dataset's work.
@@ -42,7 +42,8 @@ class SectionCuts {
   void BeginLoaded(std::unique_ptr<ColumnLoader> loader, std::string structure);
 
  private:
-  // Such batches go through a section, which hands on the rows of those that are one. They stay batches: of their rows ranks have parts.
+  // Such batches go through a section, which hands on the rows of those that are one. They stay
+  // batches: of their rows ranks have parts.
   absl::Status LeaveOutBatches();
   // The dataset becomes that of the elements which the section hands over.
   void BeginAfter(Section& section, Signature signature, std::string structure, size_t hidden);

@@ -33,8 +33,8 @@ class StageWalk {
 
   // Builds all stages of the spec.
   absl::Status BuildAll() { return BuildList(stages_.spec().mutable_stage(), true); }
-  // Builds the stages of input `i` of the stage's op, and comes back to the stage unless one of them
-  // fails. They are taken from the stage's own message, since nested ops fill in seeds.
+  // Builds the stages of input `i` of the stage's op, and comes back to the stage unless one of
+  // them fails. They are taken from the stage's own message, since nested ops fill in seeds.
   // `from_source`: whether the first of them begins a dataset.
   absl::Status BuildInput(int i, bool from_source);
   // Whether that input has any.
@@ -48,11 +48,12 @@ class StageWalk {
   bool is_last() const;
   // Of what it draws by this seed of its own.
   uint64_t DrawKey(int64_t seed) const;
-  // What is left out of the elements that fail, where an ignore_errors follows (PlanBuilder::ignored).
+  // What is left out of the elements that fail, where an ignore_errors follows
+  // (PlanBuilder::ignored).
   const std::optional<IgnoredFailures>& ignored() const { return ignored_; }
 
-  // The stages before it in its list, and what their ops mean with all that is inside of them, where
-  // that is not 1.
+  // The stages before it in its list, and what their ops mean with all that is inside of them,
+  // where that is not 1.
   std::vector<const v1::Stage*> Before() const;
   std::string MeaningsBefore() const;
 

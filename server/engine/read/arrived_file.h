@@ -1,5 +1,5 @@
-// A file of another machine as far as its bytes have arrived: a read that would have to wait is an error, which says what is missing, so that
-// who reads can have it fetched and begin again.
+// A file of another machine as far as its bytes have arrived: a read that would have to wait is an
+// error, which says what is missing, so that who reads can have it fetched and begin again.
 //
 // Threads:  one at a time.
 // Owns:     nothing; the file must outlive it.

@@ -282,7 +282,8 @@ absl::Status ArrowBatches::AddFile(ArrowFile& file, absl::Span<const ArrowColumn
 }
 
 uint32_t ArrowBatches::BatchOf(uint64_t row) const {
-  // The first batch that ends behind it. Without branches, as any guess would be wrong half of the time.
+  // The first batch that ends behind it. Without branches, as any guess would be wrong half of the
+  // time.
   const uint64_t* end = ends_.data();
   for (size_t left = ends_.size(); left > 1;) {
     const size_t half = left / 2;

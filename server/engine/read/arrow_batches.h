@@ -1,10 +1,12 @@
-// The record batches of the Arrow files of a source: how many rows each has, and where the buffers of the columns lie that are asked for.
+// The record batches of the Arrow files of a source: how many rows each has, and where the buffers
+// of the columns lie that are asked for.
 //
 //   row ─► batch ─► place of each level (io/arrow/arrow_column.h) ─► bitmap, offsets, values
 //
 // Threads:  constant once the plan is made.
 // Limits:   kMaxArrowPlaces places, fewer than 2^62 rows.
-// Cost:     72 bytes a batch and 56 a level of a column in it. Finding the batch of a row: a binary search.
+// Cost:     72 bytes a batch and 56 a level of a column in it. Finding the batch of a row: a binary
+//           search.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +40,8 @@ class ArrowBatches {
     uint32_t number = 0;        // in its file
     ArrowCodec codec = ArrowCodec::kNone;
   };
-  // One level of a column in one batch. An absent part has no bytes: the bitmap where nothing is null.
+  // One level of a column in one batch. An absent part has no bytes: the bitmap where nothing is
+  // null.
   struct Place {
     uint64_t length = 0;
     ArrowExtent parts[kArrowParts];
@@ -53,7 +56,8 @@ class ArrowBatches {
   // Of columns whose levels are numbered through. `columns` outlives the building.
   explicit ArrowBatches(size_t num_columns) : first_levels_(num_columns) {}
 
-  // Those of one more file, whose columns are like those of the others. `*damage` is what was left out. Errors have their address.
+  // Those of one more file, whose columns are like those of the others. `*damage` is what was left
+  // out. Errors have their address.
   absl::Status AddFile(ArrowFile& file, absl::Span<const ArrowColumn> columns,
                        std::vector<Damage>* damage);
 

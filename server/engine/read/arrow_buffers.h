@@ -1,10 +1,11 @@
-// The bytes of the buffers of record batches: in maps of their files or, where those cannot be mapped or the buffers are compressed, in
-// memory, where those that were asked for last stay.
+// The bytes of the buffers of record batches: in maps of their files or, where those cannot be
+// mapped or the buffers are compressed, in memory, where those that were asked for last stay.
 //
 // Threads:  safe from any thread; an ArrowView belongs to one.
 // Owns:     the maps, and up to kKeptBytes of plain buffers besides those that somebody looks at.
 // Limits:   kMaxArrowBufferBytes a buffer that is held in memory.
-// Cost:     in a map an addition. Else a lock, and for a buffer that is not there a read and its decompression; who comes meanwhile waits.
+// Cost:     in a map an addition. Else a lock, and for a buffer that is not there a read and its
+//           decompression; who comes meanwhile waits.
 #pragma once
 
 #include <cstdint>
@@ -70,12 +71,14 @@ class ArrowView {
  public:
   ArrowView(const ArrowBuffers& buffers, FileTable& files) : buffers_(buffers), files_(files) {}
 
-  // The bytes of a part, `least` of them at least; `*bytes`, if given, is how many there are. They may change at any time in a map: a value that
-  // decides where something is has to be read once. DataLoss, without its address, where they are too few.
+  // The bytes of a part, `least` of them at least; `*bytes`, if given, is how many there are. They
+  // may change at any time in a map: a value that decides where something is has to be read once.
+  // DataLoss, without its address, where they are too few.
   absl::StatusOr<const uint8_t*> Get(const ArrowBatches::Batch& batch, uint64_t place,
                                      ArrowPart part, uint64_t least, uint64_t* bytes = nullptr);
 
-  // Where the file of a batch of plain buffers lies in memory; null where it is not mapped, or they are compressed.
+  // Where the file of a batch of plain buffers lies in memory; null where it is not mapped, or they
+  // are compressed.
   const uint8_t* MapOf(const ArrowBatches::Batch& batch) {
     if (batch.codec != ArrowCodec::kNone) return nullptr;
     if (batch.file != map_file_ || map_ == nullptr) {
@@ -87,7 +90,8 @@ class ArrowView {
     return map_;
   }
 
-  // Whether what it keeps is more than rows of one batch need: then LetGo() once nothing of it is looked at any more.
+  // Whether what it keeps is more than rows of one batch need: then LetGo() once nothing of it is
+  // looked at any more.
   bool HoldsMuch() const { return held_bytes_ > kHeldBytes; }
   void LetGo() {
     held_.clear();

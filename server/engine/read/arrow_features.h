@@ -1,7 +1,9 @@
-// The features that are asked for of Arrow files: which column each is made of, and what it becomes.
+// The features that are asked for of Arrow files: which column each is made of, and what it
+// becomes.
 //
 // Threads:  one thread, while a plan is made; then constant.
-// Limits:   4,096 features; 2^26 values in the axes of known size of each; kArrowListAxesMax axes of any size.
+// Limits:   4,096 features; 2^26 values in the axes of known size of each; kArrowListAxesMax axes
+//           of any size.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +42,8 @@ struct ArrowFeature {
 absl::StatusOr<std::vector<ArrowFeature>> PlanArrowFeatures(
     const google::protobuf::RepeatedPtrField<v1::ArrowFeature>& wanted, const ArrowSchema& schema);
 
-// The columns of the features in another file. InvalidArgument where they are of other types than in the first one.
+// The columns of the features in another file. InvalidArgument where they are of other types than
+// in the first one.
 absl::StatusOr<std::vector<ArrowColumn>> ArrowColumnsOf(const std::vector<ArrowFeature>& features,
                                                         const ArrowSchema& schema);
 

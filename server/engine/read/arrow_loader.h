@@ -2,7 +2,8 @@
 //
 // Threads:  as ColumnLoader.
 // Owns:     what it was made of.
-// Cost:     numbers and strings without nulls a copy each, neighbours together; all else by ArrowWalk.
+// Cost:     numbers and strings without nulls a copy each, neighbours together; all else by
+//           ArrowWalk.
 #pragma once
 
 #include <memory>

@@ -1,10 +1,11 @@
-// Which rows of the files are the elements of a source of Arrow files, and in which order: stretches of rows and, of these, those whose numbers
-// stand in a list or in an Arrow file.
+// Which rows of the files are the elements of a source of Arrow files, and in which order:
+// stretches of rows and, of these, those whose numbers stand in a list or in an Arrow file.
 //
 // Threads:  constant once the plan is made; safe from any thread.
 // Owns:     the list, or the map of the file of numbers; where it cannot be mapped, its numbers.
 // Limits:   kMaxArrowRowFileBytes of a file that cannot be mapped.
-// Cost:     a binary search among the stretches and one among the batches of the file, where there are several.
+// Cost:     a binary search among the stretches and one among the batches of the file, where there
+//           are several.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,8 @@ inline constexpr uint64_t kMaxArrowRowFileBytes = uint64_t{1} << 30;
 
 class ArrowRows {
  public:
-  // Of `num_rows` rows of all files. Reads the metadata of `row_file`, "" for none, whose entry in the manifest becomes `*entry`.
-  // InvalidArgument for rows that are not there.
+  // Of `num_rows` rows of all files. Reads the metadata of `row_file`, "" for none, whose entry in
+  // the manifest becomes `*entry`. InvalidArgument for rows that are not there.
   static absl::StatusOr<std::unique_ptr<ArrowRows>> Make(const v1::ArrowRows& rows,
                                                          const std::string& row_file,
                                                          uint64_t num_rows, FileSystem& files,
@@ -37,7 +38,8 @@ class ArrowRows {
   // Whether element i is row i.
   bool is_all() const { return stretches_.empty() && !has_list_; }
 
-  // The row of an element. DataLoss with its address where the file of numbers names none. REQUIRES: element < size().
+  // The row of an element. DataLoss with its address where the file of numbers names none.
+  // REQUIRES: element < size().
   absl::StatusOr<uint64_t> RowOf(uint64_t element) const;
   // The same where that is not told: row 0 then.
   uint64_t RowOrFirst(uint64_t element) const;

@@ -121,7 +121,8 @@ absl::Status ArrowWalk::EnterNulls(size_t axis, uint64_t count) {
 
 absl::Status ArrowWalk::EnterLists(const ArrowLevel& level, uint64_t place, size_t axis) {
   next_.clear();
-  // Of the elements in the lists. The table of batches has compared it with what a fixed size asks for.
+  // Of the elements in the lists. The table of batches has compared it with what a fixed size asks
+  // for.
   const uint64_t inner = batches_.place(place + 1).length;
   for (const Run& run : runs_) {
     if (run.is_null) {

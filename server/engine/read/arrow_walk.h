@@ -1,10 +1,12 @@
-// The values of one feature in one row of Arrow data, whatever is nested or null: from level to level, by runs of elements.
+// The values of one feature in one row of Arrow data, whatever is nested or null: from level to
+// level, by runs of elements.
 //
 //   row ─► runs of the elements of each level: from where on, how many, or as many nulls ─► values
 //
 // Threads:  one thread.
 // Limits:   kMaxArrowRowBytes of values a row.
-// Cost:     a few steps a level and run; elements that lie side by side, with no null among them, are one run.
+// Cost:     a few steps a level and run; elements that lie side by side, with no null among them,
+//           are one run.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,8 @@ class ArrowWalk {
             ArrowView& view, Arena& arena)
       : feature_(feature), number_(number), batches_(batches), view_(view), arena_(arena) {}
 
-  // Numbers of a fixed size go to `to`; all else becomes `*row`, in the arena, and `dims` its sizes, where the feature has axes of any size and is
-  // not packed. DataLoss without its address.
+  // Numbers of a fixed size go to `to`; all else becomes `*row`, in the arena, and `dims` its
+  // sizes, where the feature has axes of any size and is not packed. DataLoss without its address.
   absl::Status Take(const ArrowBatches::Batch& batch, uint64_t in_batch, uint8_t* to, RowBytes* row,
                     int64_t* dims);
 
@@ -65,7 +67,8 @@ class ArrowWalk {
 
   absl::Status CopyNumbers(uint64_t place, const ArrowLevel& level, uint8_t* to);
   absl::Status CopyBools(uint64_t place, uint8_t* to);
-  // Calls `put` with each value of the runs that is no number to be copied: texts, and what stands in a dictionary.
+  // Calls `put` with each value of the runs that is no number to be copied: texts, and what stands
+  // in a dictionary.
   absl::Status ForEachValue(uint64_t place, const ArrowLevel& level,
                             absl::FunctionRef<absl::Status(const Text&)> put);
   // Of the place that stands there, DataLoss beyond the dictionary.

@@ -36,8 +36,9 @@ class ColumnLoader {
 
   // Whether its references are positions that Resolve() turns into records.
   virtual bool resolves() const { return false; }
-  // Turns those of its references that are positions into records, in place, so that their bytes can be fetched ahead of Load(), which
-  // takes both. The references are those of one row after the other, `stride` apart; others than its own may be among them.
+  // Turns those of its references that are positions into records, in place, so that their bytes
+  // can be fetched ahead of Load(), which takes both. The references are those of one row after the
+  // other, `stride` apart; others than its own may be among them.
   virtual void Resolve(RecordRef*, uint32_t /*rows*/, uint32_t /*stride*/, FileTable&,
                        Arena&) const {}
 
@@ -45,8 +46,8 @@ class ColumnLoader {
   virtual RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                          Arena& arena) const = 0;
 
-  // Whether a DataLoss of Load() is of a row's values, which an ignore_errors behind it leaves out. Else it is of the bytes, which are there for
-  // no row: the damage policy decides.
+  // Whether a DataLoss of Load() is of a row's values, which an ignore_errors behind it leaves out.
+  // Else it is of the bytes, which are there for no row: the damage policy decides.
   virtual bool fails_by_values() const { return false; }
 
   // The path of the element that a reference stands for (base/row_identity.h).
@@ -55,8 +56,9 @@ class ColumnLoader {
     return MixPath(MixPath(place.file, place.offset), reference.epoch);
   }
 
-  // What of the spec decides how the bytes of a file become an element, so that sources with equal keys load equal elements of the same
-  // file and offset; "" where that cannot be told, or more than those decides.
+  // What of the spec decides how the bytes of a file become an element, so that sources with equal
+  // keys load equal elements of the same file and offset; "" where that cannot be told, or more
+  // than those decides.
   virtual std::string ContentKey() const { return ""; }
 
   // Where the record of a reference lies: its offset and file.

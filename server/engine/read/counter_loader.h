@@ -1,4 +1,5 @@
-// Numbers that stand in the references themselves (`offset`): the feature `value`, int64. What range and enumerate count.
+// Numbers that stand in the references themselves (`offset`): the feature `value`, int64. What
+// range and enumerate count.
 #pragma once
 
 #include "server/engine/read/column_loader.h"

@@ -52,7 +52,8 @@ bool DocumentCounts::Open(FileTable& files, Errands* errands, int stage, absl::S
     std::lock_guard<std::mutex> lock(loading_);
     first = static_cast<uint32_t>(indices_.size());
   }
-  // Those behind the first one that is still coming are asked for with it, so that they come together.
+  // Those behind the first one that is still coming are asked for with it, so that they come
+  // together.
   uint32_t end = files_.count;
   bool waits = false;
   for (uint32_t i = first; i < end; ++i) {

@@ -1,9 +1,11 @@
-// The numbers of tokens of all documents of a source, by the index of tokens that each of its files has: what `pack` decides by, in the
-// place of the documents.
+// The numbers of tokens of all documents of a source, by the index of tokens that each of its files
+// has: what `pack` decides by, in the place of the documents.
 //
-// Threads:  Open() by the front, Load() from any thread; everything else from any thread once Open() has returned true.
+// Threads:  Open() by the front, Load() from any thread; everything else from any thread once
+//           Open() has returned true.
 // Owns:     the counts, 2 or 4 bytes a record; the record indices are shared.
-// Cost:     Open() goes on where it was, and holds its lock for no file; Find() is a look at the next record, or a search among the file's records for one that is none.
+// Cost:     Open() goes on where it was, and holds its lock for no file; Find() is a look at the
+//           next record, or a search among the file's records for one that is none.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +25,17 @@ namespace penstock {
 
 class DocumentCounts {
  public:
-  // `key`: of the indices of tokens (io/record/token_counts.h), which lie in `system`. `on_damage`: of the record indices.
+  // `key`: of the indices of tokens (io/record/token_counts.h), which lie in `system`. `on_damage`:
+  // of the record indices.
   DocumentCounts(FileSystem& system, FileRange files, OnDamage on_damage, std::string key)
       : system_(system), files_(files), on_damage_(on_damage), key_(std::move(key)) {}
 
-  // Reads the counts of all files, once. FailedPrecondition, with the remedy, where an index is no longer there.
+  // Reads the counts of all files, once. FailedPrecondition, with the remedy, where an index is no
+  // longer there.
   absl::Status Load(FileTable& files);
 
-  // Whether everything is there. False while record indices are still coming, and where `*status` says why there are none. REQUIRES:
-  // Load().
+  // Whether everything is there. False while record indices are still coming, and where `*status`
+  // says why there are none. REQUIRES: Load().
   bool Open(FileTable& files, Errands* errands, int stage, absl::Status* status);
 
   const FileRange& files() const { return files_; }
@@ -41,8 +45,8 @@ class DocumentCounts {
     uint32_t file = UINT32_MAX;
     uint64_t next = 0;
   };
-  // Tokens of the record at `offset` of the file, as of the manifest; TokenCounts::kLeftOut for one that makes no document.
-  // FailedPrecondition where the file's record index has none there.
+  // Tokens of the record at `offset` of the file, as of the manifest; TokenCounts::kLeftOut for one
+  // that makes no document. FailedPrecondition where the file's record index has none there.
   absl::StatusOr<uint32_t> Find(uint32_t file, uint64_t offset, const FileTable& files,
                                 Hint* hint) const;
 

@@ -1,7 +1,8 @@
-// Elements that a section hands over: the values of all features of one element in a cell of the record store.
+// Elements that a section hands over: the values of all features of one element in a cell of the
+// record store.
 //
-// A cell is the element's path; the fixed features, each at a place of its own; for every other one where its bytes lie and the sizes of its axes; and
-// those bytes.
+// A cell is the element's path; the fixed features, each at a place of its own; for every other one
+// where its bytes lie and the sizes of its axes; and those bytes.
 //
 // Threads:  constant after construction; safe from any thread.
 // Limits:   an element is at most 4 GiB.
@@ -19,16 +20,18 @@ namespace penstock {
 
 class ElementCells final : public ColumnLoader {
  public:
-  // The first `hidden` features are packed, but not loaded: they are for the front, which looks at them by First() and Value().
-  // `locates_batch`: as ColumnLoader has it.
+  // The first `hidden` features are packed, but not loaded: they are for the front, which looks at
+  // them by First() and Value(). `locates_batch`: as ColumnLoader has it.
   explicit ElementCells(Signature signature, size_t hidden = 0, bool locates_batch = false);
 
-  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path` is the new element's; 0: that of
-  // the place which the reference names. ResourceExhausted when it is too large.
+  // Puts row `row` of the columns into a cell and points `reference` at it (data, length). `path`
+  // is the new element's; 0: that of the place which the reference names. ResourceExhausted when it
+  // is too large.
   absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
                     RecordRef* reference, uint64_t path = 0) const;
 
-  // The bytes of the cell of row `row` of the columns, and the same written into that many at `cell`, 16 of them aligned.
+  // The bytes of the cell of row `row` of the columns, and the same written into that many at
+  // `cell`, 16 of them aligned.
   uint64_t CellBytes(absl::Span<const Column> columns, int row) const;
   void Write(absl::Span<const Column> columns, int row, uint64_t path, uint8_t* cell) const;
 
@@ -40,8 +43,8 @@ class ElementCells final : public ColumnLoader {
 
   // The int64 that is the first feature of an element.
   static int64_t First(const RecordRef& element);
-  // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its value. DataLoss where it lies in a
-  // map and no longer is what was written there.
+  // The bytes of a feature of an element: the sizes of its axes where only the data tells, and its
+  // value. DataLoss where it lies in a map and no longer is what was written there.
   absl::StatusOr<std::string> Value(const RecordRef& element, size_t feature) const;
 
   const Signature& output() const override { return visible_; }
@@ -68,7 +71,8 @@ class ElementCells final : public ColumnLoader {
     uint64_t bytes;
   };
 
-  // An element that lies in the map of a file of elements, `element.length` bytes: false where it is not what was written.
+  // An element that lies in the map of a file of elements, `element.length` bytes: false where it
+  // is not what was written.
   bool CopyMapped(const RecordRef& element, uint8_t* copy) const;
   std::string ValueOf(const uint8_t* cell, size_t feature) const;
   // As Load() where some rows lie in such a map.

@@ -1,7 +1,8 @@
 // The next records of a plain TFRecord file on another machine, out of the bytes that have arrived.
 //
-// Records up to kCarriedBytes are put into cells, also those that are long for a local file: when they are worked on, their bytes may be far
-// again. Longer ones are located, and fetched when they are worked on (compute/far_records.h).
+// Records up to kCarriedBytes are put into cells, also those that are long for a local file: when
+// they are worked on, their bytes may be far again. Longer ones are located, and fetched when they
+// are worked on (compute/far_records.h).
 //
 // Threads:  any.
 #pragma once
@@ -24,7 +25,8 @@ struct FarChunk {
   uint64_t missing_bytes = 0;
 };
 
-// Fills `chunk` as ReadChunk() does and appends its records, as many as have arrived, to `records`; `file`: the number that they have.
+// Fills `chunk` as ReadChunk() does and appends its records, as many as have arrived, to `records`;
+// `file`: the number that they have.
 FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage on_damage,
                       uint32_t file, CellCache& cells, RecordChunk* chunk, RecordList* records);
 

@@ -1,4 +1,5 @@
-// The beginnings and ends of files on other machines, which a fingerprint is made of: asked for many files at a time.
+// The beginnings and ends of files on other machines, which a fingerprint is made of: asked for
+// many files at a time.
 //
 // Threads:  one, which waits for the network.
 // Owns:     the files of the present window.

@@ -1,9 +1,11 @@
 // One array of an .npy or .npz file, for reading by its byte offsets.
 //
-// Threads:  constant after construction; Read() is safe from any thread. Whoever reads first makes it ready while the others wait.
+// Threads:  constant after construction; Read() is safe from any thread. Whoever reads first makes
+//           it ready while the others wait.
 // Owns:     the map of its file or, for a deflated array, its plain bytes.
 // Limits:   a deflated array of at most kMaxInflatedBytes.
-// Cost:     the first Read() of an array in an .npz file goes through all of it, for its checksum; the others copy.
+// Cost:     the first Read() of an array in an .npz file goes through all of it, for its checksum;
+//           the others copy.
 #pragma once
 
 #include <atomic>

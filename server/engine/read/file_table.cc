@@ -16,7 +16,8 @@
 namespace penstock {
 namespace {
 
-// Whether a record of the length that the index tells begins at `offset`, or the index tells of none there.
+// Whether a record of the length that the index tells begins at `offset`, or the index tells of
+// none there.
 bool IsWhereIndexed(RandomAccessFile& file, const RecordAccess& access, const RecordIndex& index,
                     uint64_t offset) {
   const uint64_t found = index.offsets().FirstFrom(offset);

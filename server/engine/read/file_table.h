@@ -2,8 +2,9 @@
 // when first needed.
 //
 // Threads:  safe from any thread, but for what is the front's.
-// Limits:   at most kMaxOpenFiles handles are kept, and fewer where the process may have few (base/kept_descriptors.h): the one that was opened
-//           first makes place. A file whose handle is not kept is opened anew when it is asked for again.
+// Limits:   at most kMaxOpenFiles handles are kept, and fewer where the process may have few
+//           (base/kept_descriptors.h): the one that was opened first makes place. A file whose
+//           handle is not kept is opened anew when it is asked for again.
 #pragma once
 
 #include <atomic>
@@ -63,7 +64,8 @@ class FileTable {
 
   using Notice = std::function<void(const std::string&)>;
 
-  // Indices are looked for in `shared` first, which must outlive it. `notice` is told what is no error; it may be empty.
+  // Indices are looked for in `shared` first, which must outlive it. `notice` is told what is no
+  // error; it may be empty.
   FileTable(FileSystem& files, const Manifest& manifest,
             IndexBuilding building = IndexBuilding::kWhenAsked, KnownIndices* shared = nullptr,
             Notice notice = {});
@@ -72,41 +74,48 @@ class FileTable {
   // FailedPrecondition when the file is no longer the one that the manifest lists.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(uint32_t file);
 
-  // The same for who reads the file once and whole: it is opened, and compared with the manifest, each time.
+  // The same for who reads the file once and whole: it is opened, and compared with the manifest,
+  // each time.
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenAnew(uint32_t file);
 
-  // A map of the file; null where there is none to have, or another one has come in its place: then it is read.
+  // A map of the file; null where there is none to have, or another one has come in its place: then
+  // it is read.
   std::unique_ptr<MappedFile> Map(uint32_t file) const;
 
-  // Before the files are used: maps of them are kept, as many as `maps` has room for, which may be null. The first ones that are read are those that are
-  // mapped; there is nothing to win by mapping others in their place, as all are read equally often.
+  // Before the files are used: maps of them are kept, as many as `maps` has room for, which may be
+  // null. The first ones that are read are those that are mapped; there is nothing to win by
+  // mapping others in their place, as all are read equally often.
   void KeepMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
 
-  // From now on there is a map of the file, which Open() gave as `opened`, as long as this table is; unless there is no room for it, or nobody
-  // tells what of it is in memory.
+  // From now on there is a map of the file, which Open() gave as `opened`, as long as this table
+  // is; unless there is no room for it, or nobody tells what of it is in memory.
   void KeepMap(uint32_t file, const RandomAccessFile& opened);
   // That map; null: the file is to be read.
   NearMap* MapOf(uint32_t file);
 
-  // Where the records of a file lie; loaded or built when first asked for, which may take as long as reading it. REQUIRES: FileEntry::indexed.
-  // Cancelled soon after `cancelled`, which may be null, has become true.
+  // Where the records of a file lie; loaded or built when first asked for, which may take as long
+  // as reading it. REQUIRES: FileEntry::indexed. Cancelled soon after `cancelled`, which may be
+  // null, has become true.
   using IndexOrError = absl::StatusOr<std::shared_ptr<const RecordIndex>>;
   IndexOrError Index(uint32_t file, OnDamage on_damage,
                      const std::atomic<bool>* cancelled = nullptr);
-  // The same without waiting, for the front: absent while others, who are asked to, have not come by it yet. An error is told once: who asks
-  // again has it tried again. Without `errands` it waits. `stage`: whose time it takes.
+  // The same without waiting, for the front: absent while others, who are asked to, have not come
+  // by it yet. An error is told once: who asks again has it tried again. Without `errands` it
+  // waits. `stage`: whose time it takes.
   std::optional<IndexOrError> AskIndex(uint32_t file, OnDamage on_damage, Errands* errands,
                                        int stage);
   // How often that was absent. The front's.
   uint64_t num_index_waits() const { return num_index_waits_; }
-  // The number of the record at `offset`: by the file's index where that is at hand, else looked for. REQUIRES: FileEntry::indexed.
+  // The number of the record at `offset`: by the file's index where that is at hand, else looked
+  // for. REQUIRES: FileEntry::indexed.
   absl::StatusOr<uint64_t> OrdinalOf(uint32_t file, uint64_t offset);
 
-  // For who has come to the end of a file: what it has grown by since it was opened is not read, and is told once.
+  // For who has come to the end of a file: what it has grown by since it was opened is not read,
+  // and is told once.
   void LookForGrowth(uint32_t file, const RandomAccessFile& opened);
 
-  // `status` with the address of a record of the file appended. Where the file is no longer of the version that its index was made of, it says so
-  // instead of speaking of damage.
+  // `status` with the address of a record of the file appended. Where the file is no longer of the
+  // version that its index was made of, it says so instead of speaking of damage.
   absl::Status WithRecordAddress(const absl::Status& status, uint32_t file, uint64_t offset);
 
   // The first file that was asked for an index and had none; "" when there was none such.
@@ -117,7 +126,8 @@ class FileTable {
 
   const Manifest& manifest() const { return manifest_; }
 
-  // Of records and files that are read when they are worked on; what the read queue reads is counted by who runs it.
+  // Of records and files that are read when they are worked on; what the read queue reads is
+  // counted by who runs it.
   void CountRead(uint64_t bytes) { bytes_read_.fetch_add(bytes, std::memory_order_relaxed); }
   uint64_t bytes_read() const { return bytes_read_.load(std::memory_order_relaxed); }
 
@@ -126,7 +136,8 @@ class FileTable {
     if (notice_) notice_(notice);
   }
 
-  // Bytes that the kernel is asked for beyond what a source's files are read to; from any thread, at any time. `stage`: of the source.
+  // Bytes that the kernel is asked for beyond what a source's files are read to; from any thread,
+  // at any time. `stage`: of the source.
   static constexpr int64_t kDefaultReadAhead = 512 << 10;
   void SetReadAhead(size_t stage, int64_t bytes) {
     if (read_ahead_.size() <= stage) return;

@@ -10,7 +10,8 @@
 
 namespace penstock {
 
-// Makes a tensor of the values. Without a shape it has one axis or, if it may and has one value, none. Messages leave out its name.
+// Makes a tensor of the values. Without a shape it has one axis or, if it may and has one value,
+// none. Messages leave out its name.
 absl::StatusOr<TensorSource> ReadInlineTensor(const v1::TensorValues& values, bool may_be_scalar);
 
 // The fields `dtype` (kInvalid where it is absent) and `shape`.

@@ -1,5 +1,6 @@
-// Indices of a plan's files that are known already. Making a pipeline asks for the same ones several times: for the fingerprint, for
-// the length of an epoch, to go on from a cursor. Each is loaded once while somebody keeps them.
+// Indices of a plan's files that are known already. Making a pipeline asks for the same ones
+// several times: for the fingerprint, for the length of an epoch, to go on from a cursor. Each is
+// loaded once while somebody keeps them.
 //
 // Threads: safe from any thread.
 // Owns:    weak references; strong ones while a Keep lives.

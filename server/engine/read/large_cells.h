@@ -1,13 +1,16 @@
-// Memory for large records and ready elements: cells of like sizes, many to a slab, so that a cache of them lies on huge pages. On
-// 4 KiB pages a copy out of elements at random places runs at three quarters of its rate.
+// Memory for large records and ready elements: cells of like sizes, many to a slab, so that a cache
+// of them lies on huge pages. On 4 KiB pages a copy out of elements at random places runs at three
+// quarters of its rate.
 //
-// Sizes are rounded up to one of sixteen steps between two powers of two. The first slab of a size has one cell, each further one
-// twice as many, up to kMaxSlabBytes: what is held is at most some twice what is used.
+// Sizes are rounded up to one of sixteen steps between two powers of two. The first slab of a size
+// has one cell, each further one twice as many, up to kMaxSlabBytes: what is held is at most some
+// twice what is used.
 //
 // Threads:  one at a time (RecordStore's lock).
-// Owns:     all cells, until destruction; a slab without a used cell is given back to the system while another of its size has room.
-// Limits:   cells of kLateRecordBytes to kMaxCellBytes; larger records have memory of their own. Behind every record 64 bytes are
-//           readable.
+// Owns:     all cells, until destruction; a slab without a used cell is given back to the system
+//           while another of its size has room.
+// Limits:   cells of kLateRecordBytes to kMaxCellBytes; larger records have memory of their own.
+//           Behind every record 64 bytes are readable.
 // Cost:     Take and Release: a search among the slabs.
 #pragma once
 

@@ -12,10 +12,12 @@ constexpr size_t kLine = 64;
 
 // So many frames are copied before the first of them is checked.
 constexpr int kStrip = 8;
-// How far ahead memory is asked for: with 1, 2 and 4 KiB records of 240 bytes take equally long, without it a half more.
+// How far ahead memory is asked for: with 1, 2 and 4 KiB records of 240 bytes take equally long,
+// without it a half more.
 constexpr size_t kAhead = 2048;
 
-// In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as copying a small record.
+// In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as
+// copying a small record.
 void CopyBytes(const uint8_t* from, size_t bytes, uint8_t* to) {
   if (bytes < kLine) {
     std::memcpy(to, from, bytes);
@@ -25,7 +27,8 @@ void CopyBytes(const uint8_t* from, size_t bytes, uint8_t* to) {
   std::memcpy(to + bytes - kLine, from + bytes - kLine, kLine);
 }
 
-// The length that the frame at `frame` has for its data, of which `left` bytes are there. UINT64_MAX where its header does not hold.
+// The length that the frame at `frame` has for its data, of which `left` bytes are there.
+// UINT64_MAX where its header does not hold.
 uint64_t LengthAt(const uint8_t* frame, size_t left) {
   if (left < kRecordHeaderBytes) return UINT64_MAX;
   uint8_t header[kRecordHeaderBytes];

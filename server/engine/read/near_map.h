@@ -16,7 +16,8 @@ namespace penstock {
 
 class NearMap {
  public:
-  // What is known of a range: whether looking at its bytes waits for no disk, and whether there is nothing behind it that a disk is to be asked for.
+  // What is known of a range: whether looking at its bytes waits for no disk, and whether there is
+  // nothing behind it that a disk is to be asked for.
   struct Nearness {
     bool range = false;
     bool ahead = false;
@@ -27,8 +28,9 @@ class NearMap {
 
   const MappedFile& file() const { return *map_; }
 
-  // Of [offset, offset + bytes) and the `ahead` bytes behind it. It may be as old as kFreshNs, in which the kernel can have taken pages away again: whoever
-  // looks at them then waits for the disk after all. `opened`: the file of the map.
+  // Of [offset, offset + bytes) and the `ahead` bytes behind it. It may be as old as kFreshNs, in
+  // which the kernel can have taken pages away again: whoever looks at them then waits for the disk
+  // after all. `opened`: the file of the map.
   Nearness Look(const RandomAccessFile& opened, uint64_t offset, uint64_t bytes, uint64_t ahead);
 
  private:
@@ -40,7 +42,8 @@ class NearMap {
   const SharedMaps::Map map_;
   const PageCacheView view_;
   std::mutex mutex_;
-  // Under mutex_: what was in memory when it was looked at, and the time of the first of these looks.
+  // Under mutex_: what was in memory when it was looked at, and the time of the first of these
+  // looks.
   uint64_t near_begin_ = 0;
   uint64_t near_end_ = 0;
   int64_t looked_ns_ = 0;

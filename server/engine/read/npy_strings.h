@@ -12,8 +12,9 @@
 
 namespace penstock {
 
-// What NumPy shows of the elements at `raw`, without the zeros at their ends; code points as UTF-8. DataLoss, with the element's number, for
-// one that is none. REQUIRES: header.element is kBytes or kUnicode; as many elements at `raw` as there are strings.
+// What NumPy shows of the elements at `raw`, without the zeros at their ends; code points as UTF-8.
+// DataLoss, with the element's number, for one that is none. REQUIRES: header.element is kBytes or
+// kUnicode; as many elements at `raw` as there are strings.
 absl::Status DecodeNpyStrings(const NpyHeader& header, const uint8_t* raw,
                               absl::Span<std::string> strings);
 

@@ -1,6 +1,8 @@
-// A row that is made of pieces of several documents, in a cell of the record store: which documents, and which tokens of each.
+// A row that is made of pieces of several documents, in a cell of the record store: which
+// documents, and which tokens of each.
 //
-// The cell owns the documents' references (RecordStore::Own), so that the row is one reference like any other:
+// The cell owns the documents' references (RecordStore::Own), so that the row is one reference like
+// any other:
 //
 //     path (uint64) │ pieces (uint64) │ start, length, tokens of the document (uint32 each) of every piece │ zeros up to a multiple of 8
 //     │ the document's RecordRef of every piece

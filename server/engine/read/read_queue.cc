@@ -43,12 +43,14 @@ FarFile* FarOf(RandomAccessFile& file) {
   return file.descriptor() >= 0 ? nullptr : dynamic_cast<FarFile*>(&file);
 }
 
-// Of a stream on another machine: what is to have arrived before it is read on. Its plain bytes may all lie in it, and as many more.
+// Of a stream on another machine: what is to have arrived before it is read on. Its plain bytes may
+// all lie in it, and as many more.
 constexpr uint64_t kStreamBytes = 1 << 20;
 // Of one that has not begun, as much as the fetcher brings first: the first records come out of it.
 constexpr uint64_t kStreamBeginBytes = 256 << 10;
 
-// With the address of a record, but for its ordinal: all headers in front of it would have to be fetched.
+// With the address of a record, but for its ordinal: all headers in front of it would have to be
+// fetched.
 absl::Status WithFarAddress(const absl::Status& status, const RandomAccessFile& file,
                             uint64_t offset) {
   if (absl::StrContains(status.message(), file.path())) return status;
@@ -66,7 +68,8 @@ void Leave(const std::shared_ptr<RandomAccessFile>& file, uint64_t offset, uint6
   file->Fetch(offset, bytes, std::move(arrived));
 }
 
-// The next plain records of a file on another machine, as many as have arrived. `missing`: what the first one needs besides.
+// The next plain records of a file on another machine, as many as have arrived. `missing`: what the
+// first one needs besides.
 absl::Status ReadFar(FarFile& file, ReadRequest* request, CellCache& cells, RecordChunk* chunk,
                      FarChunk* missing) {
   *missing =
@@ -89,7 +92,8 @@ bool MostAreSmall(const std::vector<RecordChunk::Record>& records) {
   return records.size() > 2 * late;
 }
 
-// The next records of a file in memory, of a format that cuts them there. False: there was none to take.
+// The next records of a file in memory, of a format that cuts them there. False: there was none to
+// take.
 bool CutNear(const std::shared_ptr<RandomAccessFile>& file, CellCache& cells, RecordChunk* chunk,
              ReadRequest* request) {
   const auto* const records = dynamic_cast<const NearRecords*>(request->format->access());
@@ -184,7 +188,8 @@ bool ChunkReader::Park(const std::shared_ptr<RandomAccessFile>& file, ReadReques
       offset = far->read_to();
       bytes = kStreamBytes + 2 * (*request->stream)->window_bytes();
     } else {
-      // What lies in front of it in a plain file is passed over unread; compressed bytes are inflated from the beginning on.
+      // What lies in front of it in a plain file is passed over unread; compressed bytes are
+      // inflated from the beginning on.
       if (request->format->compression != Compression::kNone) offset = 0;
       bytes = kStreamBeginBytes;
     }

@@ -1,10 +1,13 @@
-// Read tasks: the next records of a file, which the front has asked for and a worker will find. A worker that would have to wait for the
-// bytes has them fetched; the request is pushed again when they have arrived.
+// Read tasks: the next records of a file, which the front has asked for and a worker will find. A
+// worker that would have to wait for the bytes has them fetched; the request is pushed again when
+// they have arrived.
 //
-// Threads:  Push() by the front, and by who has fetched bytes; Pop() by any worker; a request's fields belong to the worker
-//           between Pop() and the store of `done` or Fetch(), else to the front.
+// Threads:  Push() by the front, and by who has fetched bytes; Pop() by any worker; a request's
+//           fields belong to the worker between Pop() and the store of `done` or Fetch(), else to
+//           the front.
 // Owns:     nothing; a request lives until the front has seen it done.
-// Limits:   streams (ReadFormat::is_stream()) are not fetched ahead: their worker waits, as it does for a disk.
+// Limits:   streams (ReadFormat::is_stream()) are not fetched ahead: their worker waits, as it does
+//           for a disk.
 #pragma once
 
 #include <atomic>
@@ -32,11 +35,13 @@ struct ReadFormat {
   RecordStreamOptions stream = {};  // the records' format, and what is done about damage
   bool gives_path = false;  // beside the record's bytes, the file's path as the feature `path`
 
-  // How records are found in any order; null where they cannot be, and are read from the beginning on.
+  // How records are found in any order; null where they cannot be, and are read from the beginning
+  // on.
   const RecordAccess* access() const {
     return compression == Compression::kNone ? stream.format->access() : nullptr;
   }
-  // Whether a RecordStream reads the records, one read at a time for each file, and not by chunks of frames.
+  // Whether a RecordStream reads the records, one read at a time for each file, and not by chunks
+  // of frames.
   bool is_stream() const { return access() == nullptr || !access()->shape().is_framed; }
 };
 
@@ -65,7 +70,8 @@ struct ReadRequest final : AwayTask {
   uint64_t next_offset = 0;
   bool next_is_late = false;
 
-  // While its bytes are fetched: the queue that it comes back to, and what they lie in; then, whether they have been.
+  // While its bytes are fetched: the queue that it comes back to, and what they lie in; then,
+  // whether they have been.
   ReadQueue* queue = nullptr;
   std::shared_ptr<RandomAccessFile> fetches;
   absl::Status fetched;
@@ -89,8 +95,9 @@ class ChunkReader {
     AwayTasks& away;
     ReadQueue& queue;
   };
-  // Does what the request asks and marks it done. Returns the bytes read. With `parking`, absent where the bytes are fetched first: then the
-  // request is not the caller's any more, and comes back to the queue.
+  // Does what the request asks and marks it done. Returns the bytes read. With `parking`, absent
+  // where the bytes are fetched first: then the request is not the caller's any more, and comes
+  // back to the queue.
   std::optional<uint64_t> Run(ReadRequest* request, const Parking* parking = nullptr);
 
   // Cells that it has taken and that no record lies in yet.

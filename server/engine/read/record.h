@@ -7,8 +7,8 @@
 namespace penstock {
 
 // One record. A small one's bytes lie in a cell of the record store; a long one's are still in the
-// file (`data` null), to be read by whoever handles it. Where an order deals in positions, what `offset` and `length` mean is its
-// source's own (ColumnLoader::Resolve).
+// file (`data` null), to be read by whoever handles it. Where an order deals in positions, what
+// `offset` and `length` mean is its source's own (ColumnLoader::Resolve).
 struct RecordRef {
   const uint8_t* data = nullptr;
   uint64_t offset = 0;  // of the record's header in its file
@@ -16,15 +16,17 @@ struct RecordRef {
   uint32_t file = 0;          // index in the plan's manifest
   uint64_t epoch : 62 = 0;    // the pass that it belongs to, as `repeat` numbers it
   uint64_t resolved : 1 = 0;  // was a position, and is a record now
-  uint64_t in_map : 1 =
-      0;  // `data` lies in a map of the file, or of one that keeps elements: neither safe from changes nor checked yet
+  // `data` lies in a map of the file, or of one that keeps elements: neither safe from changes nor
+  // checked yet
+  uint64_t in_map : 1 = 0;
 
   bool in_cell() const { return data != nullptr && in_map == 0; }
 };
 
 using RecordList = std::vector<RecordRef>;
 
-// Fills elements up to a width with references that are of no file: where a dataset's elements have fewer than those beside them.
+// Fills elements up to a width with references that are of no file: where a dataset's elements have
+// fewer than those beside them.
 inline void PadElement(uint32_t count, RecordList& out) {
   RecordRef nothing;
   nothing.file = UINT32_MAX;

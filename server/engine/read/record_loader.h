@@ -1,4 +1,5 @@
-// Records of files: the feature `value`, a string, and `path` where it is asked for. Small ones lie in cells, long ones are read now.
+// Records of files: the feature `value`, a string, and `path` where it is asked for. Small ones lie
+// in cells, long ones are read now.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,8 @@
 
 namespace penstock {
 
-// The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files (read now). As WorkOp::Run. `access`: of their
-// format; null where all lie in cells.
+// The bytes of records wherever they lie: in cells, in maps (copied and checked now) or in files
+// (read now). As WorkOp::Run. `access`: of their format; null where all lie in cells.
 RowStatus LoadRecords(RowReferences rows, FileTable& files, const RecordAccess* access, Column* out,
                       Arena& arena);
 

@@ -8,8 +8,8 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxSlabBytes = kHugePageBytes;
-// So many of the largest slabs of a class are filled page by page, which costs half a millisecond each; beside more of them a huge page
-// is little.
+// So many of the largest slabs of a class are filled page by page, which costs half a millisecond
+// each; beside more of them a huge page is little.
 constexpr size_t kSlabsByPage = 32;
 // Behind the last cell, for loads of whole vectors.
 constexpr size_t kPadding = 64;
@@ -17,7 +17,8 @@ constexpr size_t kPadding = 64;
 // Which of the cells in stock is fetched while one is taken: 4 and 6 bring about as much, 2 less.
 constexpr size_t kCellsAhead = 8;
 
-// Fetches a small cell for being written. Another processor has read it last, and writing would wait until that one gives it up.
+// Fetches a small cell for being written. Another processor has read it last, and writing would
+// wait until that one gives it up.
 void FetchForWriting(uint8_t* cell, size_t bytes) {
   constexpr size_t kLine = 64, kMaxBytes = 512;
   for (size_t at = 0; at < std::min(bytes, kMaxBytes); at += kLine) {
@@ -38,8 +39,8 @@ void RecordStore::Grow(size_t size_class) {
   const size_t count =
       std::max<size_t>(1, std::min(cells.next_slab_cells, (kMaxSlabBytes - kPadding) / cell_bytes));
   cells.next_slab_cells = count * 2;
-  // The largest slabs are rounded up to a huge page. Of the last one as much is taken as was used, so that a few records more than ever
-  // before are not two megabytes more.
+  // The largest slabs are rounded up to a huge page. Of the last one as much is taken as was used,
+  // so that a few records more than ever before are not two megabytes more.
   if (cells.last_largest != nullptr)
     MoveToHugePages(std::exchange(cells.last_largest, nullptr), kMaxSlabBytes);
   const bool largest = 2 * count * cell_bytes > kMaxSlabBytes;

@@ -10,7 +10,8 @@
 // Owns:     all cells, until destruction.
 // Limits:   a cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
 //           begins on a cache line. Records above kLateRecordBytes, of a stream that cannot be read
-//           again, and such elements have cells of their own kind (server/engine/read/large_cells.h).
+//           again, and such elements have cells of their own kind
+//           (server/engine/read/large_cells.h).
 #pragma once
 
 #include <cstddef>
@@ -56,8 +57,8 @@ class RecordStore {
   // The records have one owner more: they stay until Release() has been called once for each.
   void Share(absl::Span<const RecordRef> records);
 
-  // Each of the records has one owner less, and is released with the record at `cell`, which is one of this store's and has no such
-  // records yet.
+  // Each of the records has one owner less, and is released with the record at `cell`, which is one
+  // of this store's and has no such records yet.
   void Own(const uint8_t* cell, RecordList records);
 
   // The records are no longer needed.

@@ -19,7 +19,8 @@ struct SkipLimits {
   uint64_t skipped_max = UINT64_MAX;
   double skipped_fraction_max = 1;
 
-  // Of one pass: places or elements that were skipped, and those that were handed on. DataLoss when it is too much.
+  // Of one pass: places or elements that were skipped, and those that were handed on. DataLoss when
+  // it is too much.
   absl::Status Check(uint64_t skipped, uint64_t taken, bool at_end) const {
     if (skipped == 0) return absl::OkStatus();
     if (skipped > skipped_max) {
@@ -48,7 +49,8 @@ struct IgnoredFailures {
   }
 };
 
-// The limits of a message that has the fields max_skipped and max_skipped_fraction; `prefix` stands in front of their names in messages.
+// The limits of a message that has the fields max_skipped and max_skipped_fraction; `prefix` stands
+// in front of their names in messages.
 template <typename Message>
 absl::Status ReadSkipLimits(const Message& message, absl::string_view prefix, SkipLimits* limits) {
   if (message.has_max_skipped()) {

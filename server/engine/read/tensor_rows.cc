@@ -16,7 +16,8 @@ void AppendU32(uint32_t value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// A row of strings as column.h wants it: a scalar as it is, others as their sizes and then their bytes.
+// A row of strings as column.h wants it: a scalar as it is, others as their sizes and then their
+// bytes.
 void AppendStringRow(absl::Span<const std::string> strings, bool is_scalar, std::string* out) {
   if (!is_scalar) {
     for (const std::string& text : strings) AppendU32(static_cast<uint32_t>(text.size()), out);

@@ -1,4 +1,5 @@
-// The rows of one tensor: its slices along the first axis, or all of it as one row. What from_tensors and from_tensor_slices load.
+// The rows of one tensor: its slices along the first axis, or all of it as one row. What
+// from_tensors and from_tensor_slices load.
 //
 // Threads:  constant after construction; Load() is safe from any thread.
 #pragma once

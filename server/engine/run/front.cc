@@ -16,7 +16,8 @@ struct FrontMemoryError final : std::bad_alloc {
   absl::Status status;
 };
 
-// Charges an op's time, but for its input's, to its stage; the stage's last op counts what leaves it.
+// Charges an op's time, but for its input's, to its stage; the stage's last op counts what leaves
+// it.
 class MeasuredOrderOp final : public OrderOp {
  public:
   MeasuredOrderOp(std::unique_ptr<OrderOp> op, int stage, bool counts, StageClock* const& clock)

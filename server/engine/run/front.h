@@ -22,8 +22,8 @@ namespace penstock {
 
 class Front {
  public:
-  // `gauges`, `packs`: where ops tell what they keep and pack, one for each stage; `waiting`: who waits for the front; `errands`. All as
-  // FrontContext has them.
+  // `gauges`, `packs`: where ops tell what they keep and pack, one for each stage; `waiting`: who
+  // waits for the front; `errands`. All as FrontContext has them.
   Front(const PlanImpl& plan, FileTable& files, RecordStore& store, ReadQueue& reads,
         SectionQueue& sections, DamageLog& damage, const std::atomic<bool>& cancelled,
         KeptGauge* gauges = nullptr, const std::atomic<int>* waiting = nullptr,
@@ -36,8 +36,8 @@ class Front {
   // Whose clock is charged; set by the worker that holds the front's lock.
   void set_clock(StageClock* clock) { clock_ = clock; }
 
-  // The pass of the outermost `repeat`, which is to be the last order op: of the step that was assembled last, or of one that has been
-  // begun. 0 where the last op is another one.
+  // The pass of the outermost `repeat`, which is to be the last order op: of the step that was
+  // assembled last, or of one that has been begun. 0 where the last op is another one.
   uint64_t pass() const { return last_->pass(); }
   // Begins with that pass. REQUIRES: nothing was assembled yet.
   void BeginPass(uint64_t pass) { last_->BeginPass(pass); }
@@ -66,11 +66,13 @@ class Front {
   // Of a step that is complete: those of all rows but these.
   void KeepRows(RowSpan rows, Step* step);
 
-  // All ops give back the records that wait in them. REQUIRES: no read is under way, no call follows.
+  // All ops give back the records that wait in them. REQUIRES: no read is under way, no call
+  // follows.
   void GiveBack() { last_->Restart(0); }
 
  private:
-  // What the ops find no memory for ends the stream, as an error of theirs does; none of them is asked again.
+  // What the ops find no memory for ends the stream, as an error of theirs does; none of them is
+  // asked again.
   template <typename Call>
   Pulled Within(const Call& call);
 

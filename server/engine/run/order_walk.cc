@@ -34,7 +34,8 @@ class OrderWalk {
     section_runner_.set_element_rows(&element_rows_);
   }
   ~OrderWalk() {
-    // What was asked for must be done before those who asked are gone; where nobody wants it, as if there were nothing to do.
+    // What was asked for must be done before those who asked are gone; where nobody wants it, as if
+    // there were nothing to do.
     const StopFlag::Scope none(nullptr);
     if (stop_.load()) {
       while (SectionTask* task = sections_.Pop()) task->done.store(true);
@@ -74,7 +75,8 @@ class OrderWalk {
     for (const Origin& origin : whole_) rows = std::max(rows, origin.rows.size());
     return rows;
   }
-  // Whether the step is a batch that a later stage has taken as an element, or several of them side by side.
+  // Whether the step is a batch that a later stage has taken as an element, or several of them side
+  // by side.
   bool is_whole_batch() const {
     return std::any_of(whole_.begin(), whole_.end(),
                        [](const Origin& origin) { return !origin.rows.empty(); });
@@ -202,7 +204,8 @@ absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row)
   return places;
 }
 
-// Of an element that is a batch of so many rows, one of these; nothing where it is something else that was made of a batch.
+// Of an element that is a batch of so many rows, one of these; nothing where it is something else
+// that was made of a batch.
 void TakeRow(uint32_t row, uint32_t rows, Arena& arena, Signature* features, Columns* columns) {
   const std::unique_ptr<SplitOp> op = RowsOf(*features);
   if (op == nullptr) return;

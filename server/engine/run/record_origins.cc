@@ -17,7 +17,8 @@ void AddEpochs(uint64_t epochs, Origin* origin) {
   }
 }
 
-// The origins of an element's row `row` of `rows`. Where its batches have others, any record of theirs may be in it.
+// The origins of an element's row `row` of `rows`. Where its batches have others, any record of
+// theirs may be in it.
 Origins RowOf(const Origins& element, size_t row, size_t rows) {
   Origins origins;
   std::vector<RecordRef> records;

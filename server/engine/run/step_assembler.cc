@@ -92,8 +92,8 @@ bool StepAssembler::Assemble() {
       skipped_ < skip_steps_ ? front_.Skip(skip_steps_, &skipped_) : Pulled::kSome;
   const Pulled pulled = skipped == Pulled::kSome ? front_.Assemble(partial_) : skipped;
   if (front_.pass() >= pass_limit_) {
-    // Whatever became of it, and at the stream's end too: the pass that the limit names is the next plan's, whose files may be there when
-    // this one's are gone.
+    // Whatever became of it, and at the stream's end too: the pass that the limit names is the next
+    // plan's, whose files may be there when this one's are gone.
     EndPass();
   } else if (pulled == Pulled::kBlocked) {
     if (!requests_waiting && HasRequests()) work_.NotifyAll();

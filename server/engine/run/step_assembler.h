@@ -1,11 +1,14 @@
-// The front of a running executor at work: takes steps back that are done with, has the Front fill the next ones, and claims slots for
-// them. It ends the stream where the records, the limit or the pass limit say so.
+// The front of a running executor at work: takes steps back that are done with, has the Front fill
+// the next ones, and claims slots for them. It ends the stream where the records, the limit or the
+// pass limit say so.
 //
-// Threads:  Run() by the worker that has TryLock(); what waits for the front's lock says so; everything else, Claim() too, from any thread.
+// Threads:  Run() by the worker that has TryLock(); what waits for the front's lock says so;
+//           everything else, Claim() too, from any thread.
 // Owns:     the Front and all steps.
-// Limits:   StepTable::kMaxSteps in flight, kStepsAhead of them assembled before there is a slot for them, so that a freed slot is
-//           filled at once. Of steps whose bytes come from other machines, and are asked for as they are assembled, as many as
-//           have kFarBytesAhead, kFarStepsAhead at most.
+// Limits:   StepTable::kMaxSteps in flight, kStepsAhead of them assembled before there is a slot
+//           for them, so that a freed slot is filled at once. Of steps whose bytes come from other
+//           machines, and are asked for as they are assembled, as many as have kFarBytesAhead,
+//           kFarStepsAhead at most.
 #pragma once
 
 #include <atomic>
@@ -65,24 +68,28 @@ class StepAssembler {
   // As Front::set_workers().
   void set_workers(int workers) { front_.set_workers(workers); }
 
-  // The front is wanted when less than a step's grains are left: the other workers have those to go on with meanwhile. Who did not run it
-  // last (is not `at_home`) takes it over when those, too, are nearly done.
+  // The front is wanted when less than a step's grains are left: the other workers have those to go
+  // on with meanwhile. Who did not run it last (is not `at_home`) takes it over when those, too,
+  // are nearly done.
   bool IsWanted(bool at_home) const {
     const uint64_t grains = steps_.grains_per_step();
     return steps_.grains_left() < (at_home ? grains : grains / 4 + 1) && !steps_.finished();
   }
   std::unique_lock<std::mutex> TryLock() { return {mutex_, std::try_to_lock}; }
-  // Takes back what is done with, assembles what may be assembled, claims slots. REQUIRES: TryLock() has given the lock.
+  // Takes back what is done with, assembles what may be assembled, claims slots. REQUIRES:
+  // TryLock() has given the lock.
   FrontResult Run(StageClock& clock);
 
   // Whether an assembled step has no slot yet.
   bool HasUnclaimed() const {
     return steps_.claimed() < assembled_.load(std::memory_order_acquire) && !steps_.finished();
   }
-  // Claims slots for what is assembled, whoever has the front's lock: the front may be at work for long. False when none was free.
+  // Claims slots for what is assembled, whoever has the front's lock: the front may be at work for
+  // long. False when none was free.
   bool Claim();
 
-  // As Executor has them. They wait for the front's lock, but for where the stream is over, as its front may hang in a read.
+  // As Executor has them. They wait for the front's lock, but for where the stream is over, as its
+  // front may hang in a read.
   uint64_t Hold();
   // False where the stream is over: nobody need be woken.
   bool Release();
@@ -91,8 +98,8 @@ class StepAssembler {
   // Waits for the front's lock.
   Position AtLimit() const;
 
-  // The records of all steps go back to their store, and then, when no read is asked for any more, those of the ops. REQUIRES: no worker
-  // runs; nothing but the destructor follows.
+  // The records of all steps go back to their store, and then, when no read is asked for any more,
+  // those of the ops. REQUIRES: no worker runs; nothing but the destructor follows.
   void GiveBackSteps();
   void GiveBackOps() { front_.GiveBack(); }
 

@@ -16,7 +16,8 @@ const v1::Stage* FindStage(const PlanImpl& plan, const OrderNode& node) {
   return nullptr;
 }
 
-// The node whose elements are batches of one size, where all that follows it repeats whole passes, or takes the first of their steps.
+// The node whose elements are batches of one size, where all that follows it repeats whole passes,
+// or takes the first of their steps.
 const OrderNode* FindPass(const PlanImpl& plan) {
   bool repeats = false;
   for (const OrderNode* node = &plan.order(); node->inputs.size() == 1;
@@ -38,7 +39,8 @@ const OrderNode* FindPass(const PlanImpl& plan) {
   return nullptr;
 }
 
-// The first stage of which nobody knows how many elements it gives, though that is known of all in front of it.
+// The first stage of which nobody knows how many elements it gives, though that is known of all in
+// front of it.
 const OrderNode& FindUnknown(const OrderNode& node, FrontContext& context) {
   for (const auto& input : node.inputs) {
     if (!MakeOrder(*input, context)->Count()) return FindUnknown(*input, context);

@@ -15,8 +15,8 @@ namespace penstock {
 struct StepCount {
   std::optional<uint64_t> steps;  // from step 0 on to the end
   std::string why_not;            // a sentence, where they are not known
-  // Which of them are full, where they are known: all but the last of every `pass_steps` (at least 1), which has
-  // `pass_last_rows` elements. 0: that is not known.
+  // Which of them are full, where they are known: all but the last of every `pass_steps` (at least
+  // 1), which has `pass_last_rows` elements. 0: that is not known.
   uint64_t pass_steps = 0;
   uint32_t pass_last_rows = 0;
 };

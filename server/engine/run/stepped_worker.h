@@ -1,4 +1,5 @@
-// A worker without a thread: what Worker::Run() does in one go is cut where another worker may come between.
+// A worker without a thread: what Worker::Run() does in one go is cut where another worker may come
+// between.
 //
 // Threads:  one thread calls everything.
 #pragma once

@@ -73,7 +73,8 @@ class BlockCounter {
   void Run(uint64_t first, uint32_t records) {
     const uint64_t end = first + records;
     while (first < end) {
-      // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at the rows before it.
+      // An op stops at its own first bad row, but an earlier row may fail in a later op: look again
+      // at the rows before it.
       Failure failure;
       auto left = static_cast<uint32_t>(end - first);
       while (left > 0) {
@@ -296,7 +297,8 @@ absl::Status IndexTokens(const Plan& plan, uint32_t workers,
   if (workers == 0)
     workers = std::clamp<uint32_t>(std::thread::hardware_concurrency(), 1, kMaxIndexWorkers);
   const auto& made = static_cast<const PlanImpl&>(plan);
-  // Without the indices that there are, which the plan has taken in the place of these stages' elements.
+  // Without the indices that there are, which the plan has taken in the place of these stages'
+  // elements.
   absl::StatusOr<BuiltPlan> built = PlanBuilder(plan.spec(), made.files()).Build();
   if (!built.ok()) return built.status();
   const std::vector<CountedStage> stages = FindCounted(*built);

@@ -4,7 +4,8 @@
 // Owns:     the spans between Begin() and End(), those of a worker in a lane of its own.
 // Limits:   kMaxSpans; those beyond are counted.
 // Cost:     one reading of an atomic for each thing that a worker does; while it is on, two clock
-//           readings and a lock that nobody else wants for each, and 40 bytes for each span. Spans never move.
+//           readings and a lock that nobody else wants for each, and 40 bytes for each span. Spans
+//           never move.
 #pragma once
 
 #include <array>
@@ -33,7 +34,9 @@ enum class WorkKind : uint8_t {
   kFunction,     // inside of a stage: the index of its name in WorkSpans::functions
   kWaitForSlot,  // nothing
   kSleep,        // nothing
-  kAway,  // rows that a process of the op's own computed (AwaySpan): the stage's index; `worker` is the process
+  // Rows that a process of the op's own computed (AwaySpan): the stage's index; `worker` is the
+  // process
+  kAway,
 };
 
 struct WorkSpan {
@@ -69,10 +72,12 @@ class WorkTrace {
   // What a worker begins now begins at so many ticks; 0 while the trace is off.
   uint64_t Now() const { return on() ? Ticks() : 0; }
 
-  // What a worker has done since Now() returned `begin`; nothing where that was 0. What began before Begin() begins there.
+  // What a worker has done since Now() returned `begin`; nothing where that was 0. What began
+  // before Begin() begins there.
   void Add(int worker, WorkKind kind, uint64_t begin, uint64_t detail = 0);
-  // The same of a block (`detail`: its step) or a section, with what each stage took of it and each function of a stage, one behind the
-  // other: what the worker's clock has shown since it showed `before`, and what its functions have told since then.
+  // The same of a block (`detail`: its step) or a section, with what each stage took of it and each
+  // function of a stage, one behind the other: what the worker's clock has shown since it showed
+  // `before`, and what its functions have told since then.
   void AddBlock(int worker, WorkKind kind, const StageClock& clock, uint64_t begin, uint64_t detail,
                 const std::vector<uint64_t>& before,
                 const std::vector<FunctionTimes::Function>& functions);

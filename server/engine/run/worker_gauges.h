@@ -1,5 +1,5 @@
-// What an executor's workers show of themselves: where their time goes, stage by stage, what their reads bring, what holds the stream
-// back, and whether each of them still does something.
+// What an executor's workers show of themselves: where their time goes, stage by stage, what their
+// reads bring, what holds the stream back, and whether each of them still does something.
 //
 // Threads:  a worker writes to its own clock and pulse; everything else from any thread.
 // Cost:     a line of memory a worker; Sample() copies one number a stage about once a second.
@@ -47,11 +47,13 @@ class WorkerGauges {
   // Called often; takes a sample when the last one is about a second old.
   void Sample();
 
-  // Fills in the times, what was read, the bottleneck, and a row for each stage. REQUIRES: `workers` is there.
+  // Fills in the times, what was read, the bottleneck, and a row for each stage. REQUIRES:
+  // `workers` is there.
   void Fill(ExecutorStats* stats) const;
   // Of the first `workers`. Takes no lock that a worker may hold.
   std::vector<WorkerPulse> Pulses(int workers) const;
-  // Of all workers that there ever were: the calls to a disk that are under way and have taken so long.
+  // Of all workers that there ever were: the calls to a disk that are under way and have taken so
+  // long.
   std::vector<CallUnderWay> CallsUnderWay(uint64_t ns_min) const;
 
  private:
@@ -67,7 +69,8 @@ class WorkerGauges {
     std::vector<uint64_t> stage_ticks;
   };
   Totals Now() const;
-  // What held the stream back between two moments: the consumers (IsHeldByConsumers), or the busiest stage.
+  // What held the stream back between two moments: the consumers (IsHeldByConsumers), or the
+  // busiest stage.
   std::string Bottleneck(const Totals& from, const Totals& to, int workers) const;
 
   const TickScale scale_;

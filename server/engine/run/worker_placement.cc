@@ -14,7 +14,8 @@ namespace {
 constexpr int kWorkersPerProcessor = 4;
 constexpr int kWorkersAlways = 16;
 
-// Affinity and cgroup may change while the process runs; so that its pipelines have the same, they are looked at once.
+// Affinity and cgroup may change while the process runs; so that its pipelines have the same, they
+// are looked at once.
 int Processors() {
   static const int processors = ThreadsFor(UsableProcessors());
   return processors;

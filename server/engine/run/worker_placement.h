@@ -1,8 +1,9 @@
-// How many workers an executor has, on which processors they run, and how far behind a trainer they stand there.
+// How many workers an executor has, on which processors they run, and how far behind a trainer they
+// stand there.
 //
 // Threads:  Apply() by each worker, for itself; everything else from any thread.
-// Limits:   a running executor is given four workers for each processor of the process at the most, but 16 at any rate: each needs a
-//           place for its statistics.
+// Limits:   a running executor is given four workers for each processor of the process at the most,
+//           but 16 at any rate: each needs a place for its statistics.
 #pragma once
 
 #include <atomic>

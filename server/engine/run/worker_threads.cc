@@ -15,7 +15,8 @@
 namespace penstock {
 namespace {
 
-// Whoever stops waits so long for what a worker computes: it looks for a stop every few milliseconds, but for what libraries do for it.
+// Whoever stops waits so long for what a worker computes: it looks for a stop every few
+// milliseconds, but for what libraries do for it.
 constexpr uint64_t kComputingNs = 700'000'000;
 
 }  // namespace
@@ -90,7 +91,8 @@ void WorkerThreads::Run(int worker) {
     work_(worker);
     // It may have been the one that waited for a slot.
     event_.NotifyAll();
-    // Its number may have been raised since it looked: whoever does that sees a worker that runs, and starts no other one in its place.
+    // Its number may have been raised since it looked: whoever does that sees a worker that runs,
+    // and starts no other one in its place.
     std::lock_guard<std::mutex> lock(running_mutex_);
     if (!IsOver(worker)) continue;
     running_[worker] = false;

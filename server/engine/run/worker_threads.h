@@ -1,7 +1,9 @@
-// The threads of an executor's workers: started, waited for, more or fewer of them, and left behind when they hang in a call to a disk.
+// The threads of an executor's workers: started, waited for, more or fewer of them, and left behind
+// when they hang in a call to a disk.
 //
-// Threads:  IsOver() by workers; everything else from any thread, one after another. Nobody waits for a worker that is too many: it ends
-//           behind the row, or the call, that it is in the middle of, and goes on if it is one of them again by then.
+// Threads:  IsOver() by workers; everything else from any thread, one after another. Nobody waits
+//           for a worker that is too many: it ends behind the row, or the call, that it is in the
+//           middle of, and goes on if it is one of them again by then.
 // Owns:     the threads; whoever has told them to end must see Stop() through before this goes.
 // Cost:     IsOver() is two readings of atomics.
 #pragma once
@@ -22,8 +24,9 @@ namespace penstock {
 
 class WorkerThreads {
  public:
-  // `work` is what worker number so does until IsOver(). Workers sleep at `event`, or in the sink's WaitForSlot(). `stop` is the
-  // executor's; it tells all of them to end. `read_deadline_ns` as ExecutorOptions has it. All that is referred to must outlive this.
+  // `work` is what worker number so does until IsOver(). Workers sleep at `event`, or in the sink's
+  // WaitForSlot(). `stop` is the executor's; it tells all of them to end. `read_deadline_ns` as
+  // ExecutorOptions has it. All that is referred to must outlive this.
   WorkerThreads(int workers, int max_workers, std::function<void(int)> work,
                 std::atomic<bool>& stop, Event& event, BatchSink& sink, const WorkerGauges& gauges,
                 uint64_t read_deadline_ns);
@@ -54,7 +57,8 @@ class WorkerThreads {
   // Whether the worker is in a call to a disk that has taken too long to wait for.
   bool Hangs(int worker) const;
   void SetRunning(int worker, bool running);
-  // Wakes the workers, whom stop_ has told to end, and waits for them: false once those that are left hang, or kComputingNs have passed.
+  // Wakes the workers, whom stop_ has told to end, and waits for them: false once those that are
+  // left hang, or kComputingNs have passed.
   // REQUIRES: mutex_
   bool WaitForEnd();
   absl::Status Add();  // REQUIRES: mutex_

@@ -13,7 +13,8 @@
 namespace penstock {
 namespace {
 
-// The features of its input in another order, and with sizes that only the data tells where the input's are known.
+// The features of its input in another order, and with sizes that only the data tells where the
+// input's are known.
 class LikeElements final : public WorkOp {
  public:
   // Feature i of `output` is feature sources[i] of `input`.

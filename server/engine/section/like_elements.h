@@ -10,10 +10,11 @@
 
 namespace penstock {
 
-// Gives the elements of all inputs the order of features of those of the first, and sizes that only the data tells where the inputs' sizes
-// differ. What that takes is done as work of `stage`.
+// Gives the elements of all inputs the order of features of those of the first, and sizes that only
+// the data tells where the inputs' sizes differ. What that takes is done as work of `stage`.
 //
-// InvalidArgument where there is no input, or elements differ otherwise: in names, types, or numbers of axes.
+// InvalidArgument where there is no input, or elements differ otherwise: in names, types, or
+// numbers of axes.
 absl::Status MakeAlike(int stage, std::vector<Dataset>* inputs);
 
 }  // namespace penstock

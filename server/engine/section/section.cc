@@ -41,7 +41,8 @@ absl::Span<const int64_t> Integers(const RowBytes& bytes) {
   return {reinterpret_cast<const int64_t*>(bytes.data), bytes.size / sizeof(int64_t)};
 }
 
-// A ragged or sparse tensor as a row (base/packed_row.h). `part`: those of the tensor, by their numbers in ring/layout.h.
+// A ragged or sparse tensor as a row (base/packed_row.h). `part`: those of the tensor, by their
+// numbers in ring/layout.h.
 RowBytes PackTensor(const BatchTensor& tensor, const std::function<RowBytes(int)>& part,
                     Arena& arena) {
   const bool is_string = tensor.type.dtype == DType::kString;
@@ -161,8 +162,8 @@ bool SectionRunner::RunStrip(SectionTask* task, uint32_t first, uint32_t rows) {
 bool SectionRunner::RunFetched(SectionTask* task, uint32_t first, uint32_t rows) {
   const uint32_t end = first + rows;
   while (first < end) {
-    // An op stops at its own first bad row, but an earlier row may fail in a later op: look again at
-    // the rows before it.
+    // An op stops at its own first bad row, but an earlier row may fail in a later op: look again
+    // at the rows before it.
     RowStatus failure;
     int stage = 0;
     bool loading = false;
@@ -295,7 +296,8 @@ void SectionRunner::RunBatch(SectionTask* task) {
     task->elements.clear();
     const auto row = absl::MakeConstSpan(step.records)
                          .subspan(size_t(step.failed_row) * section.width, section.width);
-    // Rows that make no batch together are the data's fault as well: shapes that differ are no valid argument (as in TensorFlow).
+    // Rows that make no batch together are the data's fault as well: shapes that differ are no
+    // valid argument (as in TensorFlow).
     const absl::Status of_data = absl::IsInvalidArgument(step.failure)
                                      ? absl::DataLossError(step.failure.message())
                                      : step.failure;

@@ -1,9 +1,11 @@
-// A section: the part of a plan whose values decide the order of what follows. It is cut off in front: blocks of its elements are
-// computed by workers ahead of need, and what they make is handed over, in order, as elements of a new sequence.
+// A section: the part of a plan whose values decide the order of what follows. It is cut off in
+// front: blocks of its elements are computed by workers ahead of need, and what they make is handed
+// over, in order, as elements of a new sequence.
 //
 //     order ops ─► [ blocks: work, split ] ─► order ops ─► [ work, into slots ]
 //
-// Threads:  a Section is constant. A task's fields belong to the worker between Pop() and the store of `done`, else to the front.
+// Threads:  a Section is constant. A task's fields belong to the worker between Pop() and the store
+//           of `done`, else to the front.
 #pragma once
 
 #include <atomic>
@@ -37,13 +39,16 @@ struct Section {
   WorkNode* tree = nullptr;        // the same, while the plan is made
   uint32_t width = 1;              // references of an element
   uint32_t block_rows = 1;         // elements of one task
-  // One of the two: what becomes of each row, or what all rows of one element of the input make together.
+  // One of the two: what becomes of each row, or what all rows of one element of the input make
+  // together.
   std::unique_ptr<SplitOp> split;
   std::unique_ptr<BatchProgram> batch;
-  // With `batch`: its rows are handed on as they were, where they make one, and what becomes of them is done for its failures.
+  // With `batch`: its rows are handed on as they were, where they make one, and what becomes of
+  // them is done for its failures.
   bool hands_on_rows = false;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
-  // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that cannot be had still end it.
+  // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that
+  // cannot be had still end it.
   std::optional<IgnoredFailures> ignored;
 
   // How many every element makes, whatever its values; absent where that differs or is not known.
@@ -101,8 +106,9 @@ class SectionRunner {
   // Does what the task asks and marks it done.
   void Run(SectionTask* task);
 
-  // The same where others compute some of the rows, at these nodes (RowsAway). False when the task has left for them: then it is gone on
-  // with, by the same call, when `task` is back, which Ended() is told first.
+  // The same where others compute some of the rows, at these nodes (RowsAway). False when the task
+  // has left for them: then it is gone on with, by the same call, when `task` is back, which
+  // Ended() is told first.
   bool RunInParts(SectionTask* task, absl::Span<const WorkNode* const> nodes, AwayTasks& away,
                   AwayTask* away_task);
   void Ended(absl::Status status) { rows_away_.Ended(std::move(status)); }
@@ -112,7 +118,8 @@ class SectionRunner {
   // Cells that it has taken for elements to come.
   uint64_t spare_cells() const { return cells_.size(); }
 
-  // Of each element that it adds to a task, the row of the task that it was made of is added there; null: nowhere. Not of batches.
+  // Of each element that it adds to a task, the row of the task that it was made of is added there;
+  // null: nowhere. Not of batches.
   void set_element_rows(std::vector<uint32_t>* rows) { element_rows_ = rows; }
 
  private:

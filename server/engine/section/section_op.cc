@@ -117,7 +117,8 @@ Pulled SectionOp::SkipBatches(uint64_t count, uint64_t* skipped) {
   return result;
 }
 
-// Nothing has been asked for: whole blocks are left out by the input, so that the bounds of those behind them stay where they are.
+// Nothing has been asked for: whole blocks are left out by the input, so that the bounds of those
+// behind them stay where they are.
 Pulled SectionOp::SkipBlocks(uint64_t count, uint64_t* skipped) {
   const uint64_t whole =
       (skipped_of_block_ + count - *skipped) / section_->block_rows * section_->block_rows;
@@ -183,8 +184,9 @@ void SectionOp::Save(Position& position) const {
   position.Add(resumed_ ? resume_at_ : before_ + next_);
   position.Add(taken_);
   position.Add(skipped_at_position_);
-  // Whether more comes of the block whose element was taken last is known only when all of it has been looked at: it stays the position
-  // until another one is. What comes of a batch is one element, behind which the next one begins.
+  // Whether more comes of the block whose element was taken last is known only when all of it has
+  // been looked at: it stays the position until another one is. What comes of a batch is one
+  // element, behind which the next one begins.
   const SectionTask* first = !blocks_.empty() ? blocks_.front().get() : partial_.get();
   if (!has_looked_ && first == nullptr) return input_->Save(position);
   for (const uint64_t counter : (has_looked_ ? looked_at_ : first->start).counters())
@@ -219,7 +221,8 @@ void SectionOp::Ask() {
     }
     if (result != Pulled::kSome) input_result_ = result;
     if (partial_->rows == 0) {
-      // It stays as the position of the end, whoever asks before or behind. A batch that failed leaves what it had.
+      // It stays as the position of the end, whoever asks before or behind. A batch that failed
+      // leaves what it had.
       context_.store.Release(partial_->records);
       partial_->records.clear();
       return;

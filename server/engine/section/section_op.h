@@ -1,12 +1,15 @@
-// The front's side of a section: an order op that deals in the elements that the section's tasks hand over.
+// The front's side of a section: an order op that deals in the elements that the section's tasks
+// hand over.
 //
-// Tasks run ahead of need, in blocks whose bounds do not depend on time. Where nothing else is ahead, what there is of a block goes in a
-// task of its own: the rest may come late, or never. The position is that of the input in front of the block that was looked at last, and
-// how many of the block's elements have been taken; going there computes one block again.
+// Tasks run ahead of need, in blocks whose bounds do not depend on time. Where nothing else is
+// ahead, what there is of a block goes in a task of its own: the rest may come late, or never. The
+// position is that of the input in front of the block that was looked at last, and how many of the
+// block's elements have been taken; going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
-// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes (server/engine/section/sections_ahead.h). What
-//           a block will come to is known only when it is done: until then it counts as much as those before it.
+// Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes
+//           (server/engine/section/sections_ahead.h). What a block will come to is known only when
+//           it is done: until then it counts as much as those before it.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +27,8 @@ namespace penstock {
 class SectionOp final : public OrderOp {
  public:
   static constexpr size_t kBlocksAhead = 32;
-  // Behind so many no further block is asked for, unless there is none: batches of millions are blocks too.
+  // Behind so many no further block is asked for, unless there is none: batches of millions are
+  // blocks too.
   static constexpr uint64_t kReferencesAhead = uint64_t{1} << 20;
 
   SectionOp(FrontContext& context, std::shared_ptr<const Section> section,

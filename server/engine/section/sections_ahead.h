@@ -1,7 +1,9 @@
-// How far the sections of one front run ahead of it, in bytes. Each of them has an equal part of a fixed sum. Beyond it a section has as many
-// blocks ahead as are its part of the workers, at least one: each worker has the memory of a block in its hands anyway, and none is to wait.
+// How far the sections of one front run ahead of it, in bytes. Each of them has an equal part of a
+// fixed sum. Beyond it a section has as many blocks ahead as are its part of the workers, at least
+// one: each worker has the memory of a block in its hands anyway, and none is to wait.
 //
-// Threads:  Join() and Leave() one at a time (the front's lock); set_workers() and the rest from any.
+// Threads:  Join() and Leave() one at a time (the front's lock); set_workers() and the rest from
+//           any.
 // Limits:   kBytes, or a block for each worker and one for each section, where those are more.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Split ops: where the values of an element decide how the sequence goes on. They turn each element into any number of others.
+// Split ops: where the values of an element decide how the sequence goes on. They turn each element
+// into any number of others.
 //
 // Threads: constant after construction; Run() is safe from any thread.
 #pragma once
@@ -38,8 +39,9 @@ class SplitOp {
   // Whether an element makes those that lie along its first axis, in their order.
   virtual bool makes_rows() const { return false; }
 
-  // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new elements in their order. Columns may be
-  // views of `in` or memory of `arena`. A row that fails is the lowest of its kind.
+  // Sets split->counts[r] for every row; `out` receives a column for each feature, of all new
+  // elements in their order. Columns may be views of `in` or memory of `arena`. A row that fails is
+  // the lowest of its kind.
   virtual RowStatus Run(int rows, absl::Span<const Column> in, Split* split, absl::Span<Column> out,
                         Arena& arena) const = 0;
 };

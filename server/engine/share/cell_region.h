@@ -1,8 +1,11 @@
-// Cells of any size in one stretch of memory of a fixed size: what is taken never grows beyond it, however the sizes mix.
+// Cells of any size in one stretch of memory of a fixed size: what is taken never grows beyond it,
+// however the sizes mix.
 //
 // Threads:  one at a time.
-// Owns:     the stretch, which takes pages from the system only where cells have been; GiveBack() returns them.
-// Limits:   cells are multiples of 64 bytes and lie on such; behind every cell 64 bytes are readable.
+// Owns:     the stretch, which takes pages from the system only where cells have been; GiveBack()
+//           returns them.
+// Limits:   cells are multiples of 64 bytes and lie on such; behind every cell 64 bytes are
+//           readable.
 // Cost:     Take and Release: a search in a tree of the free pieces.
 #pragma once
 

@@ -1,8 +1,9 @@
-// The parts of a plan's work whose results other pipelines may use as well: chains of work ops over the records of files, as far as
-// nothing in them is drawn by chance.
+// The parts of a plan's work whose results other pipelines may use as well: chains of work ops over
+// the records of files, as far as nothing in them is drawn by chance.
 //
-// A chain's levels are its stages, one after another; each has a text that says all that its results depend on, besides the bytes of
-// the files: pipelines whose first texts are equal compute the same of the same record, whatever their order, batches and names are.
+// A chain's levels are its stages, one after another; each has a text that says all that its
+// results depend on, besides the bytes of the files: pipelines whose first texts are equal compute
+// the same of the same record, whatever their order, batches and names are.
 //
 // Threads:  constant after construction.
 // Owns:     nothing of the plan, which must outlive it.
@@ -44,7 +45,8 @@ struct ShareableChain {
 
 std::vector<ShareableChain> FindShareable(const WorkToShare& plan);
 
-// Numbers the nodes that FindShareable() may name (WorkNode::shareable), from 0 on; returns how many there are.
+// Numbers the nodes that FindShareable() may name (WorkNode::shareable), from 0 on; returns how
+// many there are.
 int NumberShareable(WorkNode& work, int next = 0);
 
 // A node's work in two steps: up to a level, and the rest of it.

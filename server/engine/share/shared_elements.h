@@ -1,19 +1,24 @@
-// Computed elements that wait until every pipeline that shares them has taken them: a window of a fixed size over what the pipelines do.
+// Computed elements that wait until every pipeline that shares them has taken them: a window of a
+// fixed size over what the pipelines do.
 //
-// Whoever wants an element first makes it; who comes meanwhile waits for it, and who comes later takes it. An element goes when all
-// members that read its file have taken it. Nobody depends on another one: what there is no room for, or has gone, or does not come in
-// time, is computed by whoever wants it.
+// Whoever wants an element first makes it; who comes meanwhile waits for it, and who comes later
+// takes it. An element goes when all members that read its file have taken it. Nobody depends on
+// another one: what there is no room for, or has gone, or does not come in time, is computed by
+// whoever wants it.
 //
 //     Find: kHit   it is there, and stays until Release()
 //           kMine  the caller makes it: Room(), the bytes, Put(); or Drop()
 //           kOpen  another one is making it: Wait(), then Find() again
 //           kAlone the caller computes it for itself
 //
-// When the window is full, what waits stays and what is new is not kept: so a member that is further behind than the window still finds
-// a part, where a window of the newest elements would have nothing for it ever. What nobody takes is stale after the members have made
-// kStaleWindows windows more, and members that have asked for nothing during one window are not waited for by three or more.
+// When the window is full, what waits stays and what is new is not kept: so a member that is
+// further behind than the window still finds a part, where a window of the newest elements would
+// have nothing for it ever. What nobody takes is stale after the members have made kStaleWindows
+// windows more, and members that have asked for nothing during one window are not waited for by
+// three or more.
 //
-// Threads:  safe from any thread. A caller never waits while an element is its own to make, so that two cannot wait for each other.
+// Threads:  safe from any thread. A caller never waits while an element is its own to make, so that
+//           two cannot wait for each other.
 // Owns:     the elements' memory; what was found or put stays until its caller has released it.
 // Limits:   64 members of a group; an element is at most a quarter of the window.
 // Cost:     each call takes one lock, once for a whole block of rows.
@@ -49,10 +54,12 @@ class SharedElements {
   // --- members of a group: those who compute the same of the same files ---
   using Group = uint32_t;
   Group AddGroup();
-  // The member's number in the group; nullopt when it has too many. `files`: the group's numbers of the files that it reads.
+  // The member's number in the group; nullopt when it has too many. `files`: the group's numbers of
+  // the files that it reads.
   std::optional<int> Join(Group group, absl::Span<const uint32_t> files);
   void Leave(Group group, int member);
-  // REQUIRES: no members, and nobody who is still at work for it. What was found may still be looked at.
+  // REQUIRES: no members, and nobody who is still at work for it. What was found may still be
+  // looked at.
   void RemoveGroup(Group group);
 
   // --- elements ---
@@ -65,13 +72,16 @@ class SharedElements {
     const uint8_t* data = nullptr;     // kHit: the cell, and its bytes
     uint32_t length = 0;
   };
-  // Looks for the rows that are kOpen; of those that nobody has begun, the first `mine_max` become the caller's.
+  // Looks for the rows that are kOpen; of those that nobody has begun, the first `mine_max` become
+  // the caller's.
   void Find(Group group, int member, absl::Span<Row> rows, size_t mine_max);
   // Until one of the kOpen rows is no longer in the making, or the time is over: false.
   bool Wait(Group group, absl::Span<const Row> rows, absl::Duration timeout);
-  // Memory for the caller's row, row->length bytes; null where there is no room: the row is kAlone then, and nobody waits for it any more.
+  // Memory for the caller's row, row->length bytes; null where there is no room: the row is kAlone
+  // then, and nobody waits for it any more.
   uint8_t* Room(Group group, Row* row);
-  // The caller's rows, which Room() has given memory to and which are written, are there for all: kHit.
+  // The caller's rows, which Room() has given memory to and which are written, are there for all:
+  // kHit.
   void Put(Group group, int member, absl::Span<Row> rows);
   // The caller does not make its rows after all.
   void Drop(absl::Span<Row> rows);

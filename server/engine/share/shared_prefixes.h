@@ -1,21 +1,26 @@
 // Which of a daemon's pipelines begin with the same work, found as they come and go.
 //
-// A pipeline joins with its plan. Where its work on a record begins with the stages that another one's begins with, and the two read a
-// file in common, both become members of a group: from then on their workers have the results of those stages through SharedElements,
-// whichever of them computes one. Nothing else is shared: order, cursor, ring and errors are each pipeline's own, and its bytes are what
-// they would be alone. When the others have gone, a member computes as if nothing had been.
+// A pipeline joins with its plan. Where its work on a record begins with the stages that another
+// one's begins with, and the two read a file in common, both become members of a group: from then
+// on their workers have the results of those stages through SharedElements, whichever of them
+// computes one. Nothing else is shared: order, cursor, ring and errors are each pipeline's own, and
+// its bytes are what they would be alone. When the others have gone, a member computes as if
+// nothing had been.
 //
-// What an element of the prefix costs is measured over its first rows; where that is less than handing it over, nothing is shared.
+// What an element of the prefix costs is measured over its first rows; where that is less than
+// handing it over, nothing is shared.
 //
 //     PrefixMember   of one executor, which owns it; knows what each node of its work shares
 //     PrefixShare    one of those: the node's work in two steps, and the group
 //     PrefixGroup    those who share the results of equal stages
 //
-// Threads:  Join() and the destruction of members from any thread; ShareOf() by workers, which never wait for either.
+// Threads:  Join() and the destruction of members from any thread; ShareOf() by workers, which
+//           never wait for either.
 // Owns:     the elements. A member and its shares live until the executor's workers are gone.
-// Limits:   64 members of a group. A pipeline shares one prefix of each chain: who has less in common with a group than its members have
-//           stays alone.
-// Cost:     Join() compares the texts of stages, and fuses the rest of a node's work anew where a prefix ends inside of it.
+// Limits:   64 members of a group. A pipeline shares one prefix of each chain: who has less in
+//           common with a group than its members have stays alone.
+// Cost:     Join() compares the texts of stages, and fuses the rest of a node's work anew where a
+//           prefix ends inside of it.
 #pragma once
 
 #include <atomic>

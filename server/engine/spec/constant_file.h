@@ -16,8 +16,8 @@ namespace penstock {
 // The constants of the stage's op, none if it computes nothing.
 std::vector<v1::Constant*> ConstantsOf(v1::Stage& stage);
 
-// Reads the values of `constant.npy` or `constant.text_line` into `result`, with their type and shape, and writes what they are into
-// `resolved`: dtype, shape and checksum. Errors name the file.
+// Reads the values of `constant.npy` or `constant.text_line` into `result`, with their type and
+// shape, and writes what they are into `resolved`: dtype, shape and checksum. Errors name the file.
 absl::Status ReadConstantFile(const v1::Constant& constant, FileSystem& files,
                               expr::NamedConstant* result, v1::Constant* resolved);
 

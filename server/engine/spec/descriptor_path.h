@@ -1,5 +1,6 @@
-// Files of a spec that are another process's descriptors, as the Python client's are that hold its arrays: neither their name nor their
-// time says what they hold, and both are others where the same program makes the same spec again.
+// Files of a spec that are another process's descriptors, as the Python client's are that hold its
+// arrays: neither their name nor their time says what they hold, and both are others where the same
+// program makes the same spec again.
 #pragma once
 
 #include <string_view>

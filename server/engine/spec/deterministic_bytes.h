@@ -1,4 +1,5 @@
-// A message as bytes that are the same for equal messages: protobuf leaves the order of a map's entries open.
+// A message as bytes that are the same for equal messages: protobuf leaves the order of a map's
+// entries open.
 //
 // Threads:  any.
 // Limits:   equal within a release of protobuf, as its documentation says.

@@ -1,4 +1,5 @@
-// The seed of a random op whose spec has none. It is drawn when the plan is made and then stands in the plan's spec.
+// The seed of a random op whose spec has none. It is drawn when the plan is made and then stands in
+// the plan's spec.
 //
 // Threads: any; no state.
 #pragma once

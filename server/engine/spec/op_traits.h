@@ -1,5 +1,6 @@
-// What an op is like, for those who know no op by its name: cursors, changes of a running pipeline, counts of steps, overrides, watching.
-// An op says it where it registers itself (engine/plan/op_registry.h), and leaves out what it has not.
+// What an op is like, for those who know no op by its name: cursors, changes of a running pipeline,
+// counts of steps, overrides, watching. An op says it where it registers itself
+// (engine/plan/op_registry.h), and leaves out what it has not.
 //
 // Threads: traits are registered before main() and constant then; functions without state.
 // Cost:    TraitsOf() looks up a name: for the control plane, not for elements.
@@ -34,12 +35,14 @@ enum class Given {
 // What an op means (engine/plan/op_meaning.h).
 struct OpMeaning {
   int number = 1;
-  // What the newest number has changed, as a sentence without its end: "a list of files keeps its order".
+  // What the newest number has changed, as a sentence without its end: "a list of files keeps its
+  // order".
   std::string change = {};
 };
 
-// An option of an op, named by the number of its field (v1::Take::kCountFieldNumber) or, of one in a message that several ops have in common, by
-// that message's field and its own: {v1::Python::kFunctionFieldNumber, v1::PythonFunction::kSeedFieldNumber}. 0: none.
+// An option of an op, named by the number of its field (v1::Take::kCountFieldNumber) or, of one in
+// a message that several ops have in common, by that message's field and its own:
+// {v1::Python::kFunctionFieldNumber, v1::PythonFunction::kSeedFieldNumber}. 0: none.
 struct Option {
   constexpr Option(int field = 0, int inside = 0) : number(field), inside_number(inside) {}
   bool operator==(const Option&) const = default;
@@ -51,16 +54,18 @@ struct Option {
 struct OpTraits {
   OpPlace place = OpPlace::kInside;
   Given gives = Given::kOthers;
-  // Whether elements, or what was found out of them, may wait in the op between two steps. Then no op in front of it may change the order
-  // while the pipeline runs: what waits was chosen before.
+  // Whether elements, or what was found out of them, may wait in the op between two steps. Then no
+  // op in front of it may change the order while the pipeline runs: what waits was chosen before.
   bool keeps_elements = true;
   // Whether its nested stages are made for each of its elements, or for each window of them.
   bool nests_elements = false;
   // Whether it is a source of those elements, in the nested stages.
   bool is_window_part = false;
-  // Whether its inputs advance together, so that an element that is left out of one of them puts the others out of step.
+  // Whether its inputs advance together, so that an element that is left out of one of them puts
+  // the others out of step.
   bool joins_in_step = false;
-  // Set where elements on which a stage before the op fails are left out: reads within which limits.
+  // Set where elements on which a stage before the op fails are left out: reads within which
+  // limits.
   std::function<absl::Status(const google::protobuf::Message& options, SkipLimits* limits)>
       reads_ignored = nullptr;
 
@@ -68,11 +73,14 @@ struct OpTraits {
   Option batch_size = 0;
   // int64: how often the op repeats its input. Absent or negative: without end.
   Option passes = 0;
-  // A list of doubles: how often the op takes of each of its inputs. Without any it takes of all alike.
+  // A list of doubles: how often the op takes of each of its inputs. Without any it takes of all
+  // alike.
   Option weights = 0;
-  // int64: tells its draws from those of others. A changed stage without one keeps the one that it had.
+  // int64: tells its draws from those of others. A changed stage without one keeps the one that it
+  // had.
   Option seed = 0;
-  // A list of strings: paths or globs of the files that a source reads. They count in the fingerprint by what they match.
+  // A list of strings: paths or globs of the files that a source reads. They count in the
+  // fingerprint by what they match.
   Option files = 0;
   // string: a folder in which elements are kept. Which one is no matter of the order.
   Option folder = 0;
@@ -84,7 +92,8 @@ struct OpTraits {
   std::vector<Option> expressions = {};
   // Whether its work may draw, whatever its expressions are.
   bool draws = false;
-  // Of any type: options of an order op that may change while the pipeline runs. They are no part of a position.
+  // Of any type: options of an order op that may change while the pipeline runs. They are no part
+  // of a position.
   std::vector<Option> may_change = {};
   // What it means in every plan; PlanBuilder::RaiseMeaning() raises that for one.
   OpMeaning meaning = {};
@@ -92,7 +101,8 @@ struct OpTraits {
 
 // By the op's registration.
 void RegisterTraits(std::string_view op, OpTraits traits);
-// Those of an op that is not in this build, or of none, are the default ones. `op`: a field of v1::Stage.
+// Those of an op that is not in this build, or of none, are the default ones. `op`: a field of
+// v1::Stage.
 const OpTraits& TraitsOf(const google::protobuf::FieldDescriptor* op);
 const OpTraits& TraitsOf(const v1::Stage& stage);
 

@@ -1,4 +1,5 @@
-// The paths that a stage names, in its op's options and in the tensors and constants that those hold.
+// The paths that a stage names, in its op's options and in the tensors and constants that those
+// hold.
 //
 // Threads: functions without state.
 #pragma once
@@ -19,7 +20,8 @@ enum class PathKind {
 
 using PathVisit = std::function<void(PathKind kind, std::string* path)>;
 
-// Calls `visit` with each path that is set, but not with those of nested stages; one that becomes "" is taken out of the stage.
+// Calls `visit` with each path that is set, but not with those of nested stages; one that becomes
+// "" is taken out of the stage.
 void VisitPaths(v1::Stage* stage, const PathVisit& visit);
 // The same with those of nested stages.
 void VisitAllPaths(v1::Stage* stage, const PathVisit& visit);

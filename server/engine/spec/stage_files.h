@@ -1,4 +1,5 @@
-// What a stage's expressions hold of files that are read when the plan is made (server/expr/file_arguments.h).
+// What a stage's expressions hold of files that are read when the plan is made
+// (server/expr/file_arguments.h).
 //
 // Threads:  any; no state.
 #pragma once

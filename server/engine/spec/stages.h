@@ -10,8 +10,8 @@
 
 namespace penstock {
 
-// All stages in the order of the text, nested ones behind the op that holds them, and their names as
-// messages and the command line call them (Stage.name or its default).
+// All stages in the order of the text, nested ones behind the op that holds them, and their names
+// as messages and the command line call them (Stage.name or its default).
 std::vector<v1::Stage*> AllStages(v1::PipelineSpec& spec);
 std::vector<std::string> StageNames(const v1::PipelineSpec& spec);
 

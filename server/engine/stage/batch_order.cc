@@ -17,7 +17,8 @@ class PartialBatch {
  public:
   explicit PartialBatch(FrontContext& context) : context_(context) {}
 
-  // To where the batch is filled. Nothing is copied where it is the only one there: a large batch may come in thousands of pieces.
+  // To where the batch is filled. Nothing is copied where it is the only one there: a large batch
+  // may come in thousands of pieces.
   void MoveTo(RecordList& out) {
     if (out.empty()) {
       out.swap(references_);
@@ -179,7 +180,8 @@ class BatchOp final : public ChainedOrderOp {
   bool wrapped_ = false;        // whether the pass's elements have begun to come once more
 };
 
-// Groups consecutive elements by sizes that come in turns. Its position: whose turn it is, and its input's.
+// Groups consecutive elements by sizes that come in turns. Its position: whose turn it is, and its
+// input's.
 class BatchesOp final : public ChainedOrderOp {
  public:
   BatchesOp(FrontContext& context, std::unique_ptr<OrderOp> input, std::vector<uint32_t> sizes,

@@ -1,4 +1,5 @@
-// The order of `batch`, `padded_batch`, `ragged_batch` and `sparse_batch`, which differ only in how rows are laid.
+// The order of `batch`, `padded_batch`, `ragged_batch` and `sparse_batch`, which differ only in how
+// rows are laid.
 //
 // Threads: while a plan is made; the op itself under the front's lock.
 #pragma once
@@ -10,8 +11,8 @@
 
 namespace penstock {
 
-// The options that the three share. InvalidArgument where they contradict each other, or where there
-// are batches already.
+// The options that the three share. InvalidArgument where they contradict each other, or where
+// there are batches already.
 template <typename Options>
 absl::StatusOr<BatchForm> ReadBatchOptions(const Options& options, PlanBuilder& plan);
 

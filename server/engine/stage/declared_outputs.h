@@ -1,4 +1,5 @@
-// What code of the user's is said to return: its outputs, as a spec has them, and as those who call it read them.
+// What code of the user's is said to return: its outputs, as a spec has them, and as those who call
+// it read them.
 //
 // Threads: no state; safe from any thread.
 #pragma once
@@ -18,7 +19,8 @@ using DeclaredOutputs = google::protobuf::RepeatedPtrField<v1::PythonOutput>;
 // InvalidArgument where no other process takes or gives such a feature; `what` it is.
 absl::Status CheckExchanged(const Feature& feature, absl::string_view what);
 
-// InvalidArgument for outputs that are none. `counted`: their first axis, -1, counts what is given for one element.
+// InvalidArgument for outputs that are none. `counted`: their first axis, -1, counts what is given
+// for one element.
 absl::StatusOr<Signature> ReadDeclaredOutputs(const DeclaredOutputs& outputs, bool counted);
 
 // InvalidArgument for a structure, unless it is "", whose paths are not the names of these.
@@ -28,7 +30,8 @@ absl::Status CheckDeclaredStructure(const std::string& structure, const Signatur
 nlohmann::ordered_json ExchangedJson(const Signature& features);
 nlohmann::ordered_json ExchangedJson(const Signature& features, const DeclaredOutputs& outputs);
 
-// What a function is declared to return. InvalidArgument where an option is wrong that ops of Python functions have in common.
+// What a function is declared to return. InvalidArgument where an option is wrong that ops of
+// Python functions have in common.
 absl::StatusOr<Signature> ReadDeclaredFunction(const v1::PythonFunction& function, bool counted);
 // Of what a worker is told, the part that is in those options.
 nlohmann::ordered_json FunctionJson(const v1::PythonFunction& function, const std::string& name);

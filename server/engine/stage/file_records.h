@@ -1,4 +1,5 @@
-// The records of files as the source of a plan: what all ops share that are such a source, whatever the format.
+// The records of files as the source of a plan: what all ops share that are such a source, whatever
+// the format.
 //
 // Threads:  one thread, while a plan is made.
 #pragma once
@@ -13,8 +14,9 @@
 
 namespace penstock {
 
-// Finds the files of the patterns, in the byte order of their names, and makes them the source of the plan. Inside an interleave
-// without patterns: the element's file. Messages leave out the stage's name.
+// Finds the files of the patterns, in the byte order of their names, and makes them the source of
+// the plan. Inside an interleave without patterns: the element's file. Messages leave out the
+// stage's name.
 absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                              const FileRecordsOptions& options, PlanBuilder& plan);
 

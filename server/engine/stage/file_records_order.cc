@@ -171,7 +171,8 @@ class FileRecordsOp final : public OrderOp {
     return Pulled::kSome;
   }
 
-  // Counts what was passed over; false when it is too much: at the first place that is, however many were read.
+  // Counts what was passed over; false when it is too much: at the first place that is, however
+  // many were read.
   bool NoteDamage(FileStream& stream) {
     bool good = WithinLimits(/*at_end=*/false);
     for (const Damage& damage : stream.damage()) {
@@ -230,7 +231,8 @@ class FileRecordsOp final : public OrderOp {
     return WithinLimits(/*at_end=*/false);
   }
 
-  // Where a file goes on whose next record has that ordinal, in front of any damage there; its end without one.
+  // Where a file goes on whose next record has that ordinal, in front of any damage there; its end
+  // without one.
   static FileStart StartBehind(const RecordIndex& index, const std::optional<uint64_t>& ordinal) {
     if (!ordinal) return {index.data_bytes(), index.size()};
     if (*ordinal == 0) return {};
@@ -265,8 +267,8 @@ class FileRecordsOp final : public OrderOp {
     if (!upcoming_.empty()) upcoming_.pop_front();
     ++next_file_;
     ++num_open_;
-    // The file after it is read ahead, so that its turn does not begin with a wait; of files on other machines all that are read in turns, whose
-    // waits are one.
+    // The file after it is read ahead, so that its turn does not begin with a wait; of files on
+    // other machines all that are read in turns, whose waits are one.
     while (upcoming_.size() < files_.count - next_file_) {
       const auto next = next_file_ + static_cast<uint32_t>(upcoming_.size());
       const bool is_far = IsAddress(context_.files.manifest()[files_.first + next].path);
@@ -279,8 +281,9 @@ class FileRecordsOp final : public OrderOp {
   }
 
   std::unique_ptr<FileStream> Open(uint32_t file, FileStart start) {
-    // Files that are read in turns would all come to the end of a chunk at the same time, again and again: all of their reads at once,
-    // and nothing to read in between. They begin with chunks of different sizes.
+    // Files that are read in turns would all come to the end of a chunk at the same time, again and
+    // again: all of their reads at once, and nothing to read in between. They begin with chunks of
+    // different sizes.
     const uint64_t first_bytes = kChunkBytes * (file % cycle_.size() + 1) / cycle_.size();
     return std::make_unique<FileStream>(context_, options_.format, files_.first + file, start,
                                         first_bytes);

@@ -28,8 +28,8 @@ struct FileRecordsOptions {
   uint64_t block_length = 1;
 };
 
-// `cycle_length` files in turns, `block_length` records of each, as tf.data's interleave. The position is the number of records taken
-// in this pass, and what was skipped of it.
+// `cycle_length` files in turns, `block_length` records of each, as tf.data's interleave. The
+// position is the number of records taken in this pass, and what was skipped of it.
 OrderFactory FileRecords(FileRange files, const std::string& stage,
                          const FileRecordsOptions& options);
 

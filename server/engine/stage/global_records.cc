@@ -109,7 +109,8 @@ class GlobalOrderOp final : public OrderOp {
     return open_;
   }
 
-  // A pass leaves out all that is damaged, which is known before its first record. False when it is too much.
+  // A pass leaves out all that is damaged, which is known before its first record. False when it is
+  // too much.
   bool BeginPass() {
     if (begun_ == epoch_) return status_.ok();
     begun_ = epoch_;
@@ -123,8 +124,8 @@ class GlobalOrderOp final : public OrderOp {
     return status_.ok();
   }
 
-  // The blocks of the groups that the next `count` places lie in, and of one more, are read meanwhile. What comes while others are announced
-  // waits for that.
+  // The blocks of the groups that the next `count` places lie in, and of one more, are read
+  // meanwhile. What comes while others are announced waits for that.
   void Announce(uint32_t order, uint64_t count) {
     if (next_ >= records_->size()) return;
     if (announcement_ != nullptr && !announcement_->done()) return;
@@ -176,9 +177,10 @@ class GlobalLoaderImpl final : public ColumnLoader {
 
   bool resolves() const override { return true; }
 
-  // A place in the index, as one in a file, is mostly on a page whose address no core knows by heart, and a prefetch waits until that
-  // address is found. So places are asked for while the next ones are computed; and the records' bytes by a loop that does nothing else
-  // (FetchRecords), in which several addresses are looked up at a time.
+  // A place in the index, as one in a file, is mostly on a page whose address no core knows by
+  // heart, and a prefetch waits until that address is found. So places are asked for while the next
+  // ones are computed; and the records' bytes by a loop that does nothing else (FetchRecords), in
+  // which several addresses are looked up at a time.
   void Resolve(RecordRef* refs, uint32_t rows, uint32_t stride, FileTable& files,
                Arena& arena) const override {
     auto* own = arena.AllocateArray<RecordRef*>(rows);
@@ -249,8 +251,9 @@ class GlobalLoaderImpl final : public ColumnLoader {
     return LoadRecords({read, rows.rows, 1}, files, &access, &out[0], arena);
   }
 
-  // Whether what was copied out of maps is what the files had. Where a file was cut, zeros come in the place of its bytes, up to the end of a record; of
-  // records without checksums, nothing else tells.
+  // Whether what was copied out of maps is what the files had. Where a file was cut, zeros come in
+  // the place of its bytes, up to the end of a record; of records without checksums, nothing else
+  // tells.
   bool MapsHold(RowReferences rows, FileTable& files, const Column& copies) const {
     uint32_t whole = UINT32_MAX;
     for (uint32_t row = 0; row < rows.rows; ++row) {
@@ -342,7 +345,8 @@ void GlobalRecords::Announce(uint64_t begin, uint64_t end, FileTable& files) con
 }
 
 GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
-  // The first file that ends behind it. Without branches, as any guess would be wrong half of the time: by a mask, for compilers make one of `?:` here.
+  // The first file that ends behind it. Without branches, as any guess would be wrong half of the
+  // time: by a mask, for compilers make one of `?:` here.
   const uint64_t* end = ends_.data();
   for (size_t left = ends_.size(); left > 1;) {
     const size_t half = left / 2;

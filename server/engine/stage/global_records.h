@@ -1,11 +1,13 @@
-// All records of some files in a random order, found by their index: what `shuffle { global: true }` makes of a source.
+// All records of some files in a random order, found by their index: what
+// `shuffle { global: true }` makes of a source.
 //
-// The front deals in positions of the order only; the workers permute them, look the records up and copy them out of mapped files,
-// so that no buffer is filled and any position is at hand at once.
+// The front deals in positions of the order only; the workers permute them, look the records up and
+// copy them out of mapped files, so that no buffer is filled and any position is at hand at once.
 //
 // Threads:  Open() by the front, before any reference exists; everything else from any thread.
 // Owns:     the maps; the indices are shared.
-// Limits:   2.3 bytes of memory a record, or 10.3 of those that lie far apart; blocks take none. Files beyond kMaxMappedFiles, and records above kLateRecordBytes, are read instead.
+// Limits:   2.3 bytes of memory a record, or 10.3 of those that lie far apart; blocks take none.
+//           Files beyond kMaxMappedFiles, and records above kLateRecordBytes, are read instead.
 #pragma once
 
 #include <memory>
@@ -27,7 +29,8 @@ namespace penstock {
 
 // How far apart records may lie that follow each other.
 struct GlobalReach {
-  // Records of a block, whose blocks are permuted group by group (base/block_permutation.h); 0: all records among each other.
+  // Records of a block, whose blocks are permuted group by group (base/block_permutation.h); 0: all
+  // records among each other.
   uint64_t block_size = 0;
   uint64_t group_blocks = 0;
   // Whether the files are read once, from beginning to end, before any record is.
@@ -39,12 +42,13 @@ class GlobalRecords {
   GlobalRecords(IndexedFiles files, GlobalReach reach, uint64_t key)
       : files_(files), reach_(reach), key_(key) {}
 
-  // Has the indices loaded, or built. False while they are not there yet, and where they cannot be had: then `*status` says why. As
-  // FileTable::AskIndex(); once.
+  // Has the indices loaded, or built. False while they are not there yet, and where they cannot be
+  // had: then `*status` says why. As FileTable::AskIndex(); once.
   bool Open(FileTable& files, Errands* errands, int stage, absl::Status* status);
 
   uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
-  // What the files' indices leave out, by file and offset; its count is judged as SkipLimits has it.
+  // What the files' indices leave out, by file and offset; its count is judged as SkipLimits has
+  // it.
   std::vector<std::pair<uint32_t, Damage>> damage() const;
   const SkipLimits& limits() const { return files_.limits; }
   uint32_t first_file() const { return files_.files.first; }
@@ -62,7 +66,8 @@ class GlobalRecords {
     uint32_t file;  // among the source's
   };
 
-  // Finding a record takes two steps, so that many entries can be on their way between them. REQUIRES: ordinal < size().
+  // Finding a record takes two steps, so that many entries can be on their way between them.
+  // REQUIRES: ordinal < size().
   Place PlaceOf(uint64_t ordinal) const;
   void Prefetch(const Place& place) const {
     __builtin_prefetch(indices_[place.file]->offsets().Entry(place.in_file));

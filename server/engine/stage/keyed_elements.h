@@ -1,4 +1,5 @@
-// Elements with a number in front that an expression makes of each, so that the front can tell them apart by it.
+// Elements with a number in front that an expression makes of each, so that the front can tell them
+// apart by it.
 //
 // Threads: one thread, while a plan is made.
 #pragma once
@@ -13,9 +14,10 @@
 
 namespace penstock {
 
-// Ends a section whose elements are as before, and have that number in their cells: ElementCells::First(). `field` is what messages call
-// the expression, which is an integer of any type without axes.
-// With `then`, elements are what that makes of them, of the same types but for sizes that only the data tells.
+// Ends a section whose elements are as before, and have that number in their cells:
+// ElementCells::First(). `field` is what messages call the expression, which is an integer of any
+// type without axes. With `then`, elements are what that makes of them, of the same types but for
+// sizes that only the data tells.
 absl::Status AddKey(const expr::MapSource& source, const std::string& field,
                     const std::string& expression, PlanBuilder& plan,
                     std::unique_ptr<WorkOp> then = nullptr);

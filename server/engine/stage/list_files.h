@@ -16,12 +16,14 @@
 namespace penstock {
 
 enum class FileOrder : uint8_t {
-  kOfList,  // that of the patterns, and where one matches several files the byte order of their paths
+  // That of the patterns, and where one matches several files the byte order of their paths
+  kOfList,
   kByPath,  // the byte order of all paths
 };
 
-// A file that several patterns match comes as often. An error when there is no pattern, or one matches nothing. Raises the meaning of the stage
-// that is planned where the order of the list is not that of the paths.
+// A file that several patterns match comes as often. An error when there is no pattern, or one
+// matches nothing. Raises the meaning of the stage that is planned where the order of the list is
+// not that of the paths.
 absl::StatusOr<Manifest> ListFiles(const google::protobuf::RepeatedPtrField<std::string>& patterns,
                                    PlanBuilder& plan, FileOrder order = FileOrder::kOfList);
 

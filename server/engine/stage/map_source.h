@@ -10,7 +10,8 @@
 
 namespace penstock {
 
-// The text of the stage whose plan is made, but for its outs; `constants` are all of its op's. Messages leave out the stage's name.
+// The text of the stage whose plan is made, but for its outs; `constants` are all of its op's.
+// Messages leave out the stage's name.
 absl::StatusOr<expr::MapSource> ReadMapSource(
     const google::protobuf::RepeatedPtrField<v1::Constant>& constants,
     const google::protobuf::RepeatedPtrField<std::string>& lets, PlanBuilder& plan);

@@ -128,7 +128,8 @@ class PackedByCounts::Documents {
     auto* const references = evaluator_.arena().AllocateArray<RecordRef>(count);
     for (uint32_t i = 0; i < count; ++i) references[i] = all_[strip[i]].reference;
     FetchRecords({references, count});
-    // An op stops at its own first bad document, but an earlier one may fail in a later op: look again at those before it.
+    // An op stops at its own first bad document, but an earlier one may fail in a later op: look
+    // again at those before it.
     RowStatus failure;
     for (uint32_t left = count; left > 0;) {
       Failed where;

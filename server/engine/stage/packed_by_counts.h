@@ -1,10 +1,11 @@
-// The rows of sequences that were packed by counts: documents are computed when a sequence that has a part of them is, and what a count
-// said is compared with what came.
+// The rows of sequences that were packed by counts: documents are computed when a sequence that has
+// a part of them is, and what a count said is compared with what came.
 //
 // Threads:  safe from any thread.
-// Owns:     documents of which sequences have parts, until others take their place: at most kKeptBytes.
-// Cost:     a document that several sequences have a part of is computed again where it is no longer kept, or where two threads need it at
-//           the same time.
+// Owns:     documents of which sequences have parts, until others take their place: at most
+//           kKeptBytes.
+// Cost:     a document that several sequences have a part of is computed again where it is no
+//           longer kept, or where two threads need it at the same time.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ class PackedByCounts final : public EvaluatingLoader {
   // Of the first document.
   bool locates_batch() const override { return true; }
 
-  // Of a document whose number of tokens is another one: FailedPrecondition, so that nobody takes it for damage.
+  // Of a document whose number of tokens is another one: FailedPrecondition, so that nobody takes
+  // it for damage.
   RowStatus LoadBy(RowEvaluator& evaluator, const WorkNode& elements, RowReferences rows,
                    absl::Span<Column> out, Failed* failed) const override;
 

@@ -1,4 +1,5 @@
-// What `pack` computes: the number of tokens of each document, ahead of the front, and the rows of sequences behind it.
+// What `pack` computes: the number of tokens of each document, ahead of the front, and the rows of
+// sequences behind it.
 //
 // Threads:  constant after construction; safe from any thread.
 // Cost:     rows are written piece by piece, each feature in one pass over its tokens.
@@ -40,8 +41,9 @@ struct PackForm {
   bool refuses_long = false;  // a document longer than a sequence
 };
 
-// Features of a document: `document_tokens`, int64 (), the number of its tokens with the end id; its tokens; what the mask is by, if
-// anything. DataLoss for one that does not fit together, is too long, or has more than 2^31 - 2 tokens.
+// Features of a document: `document_tokens`, int64 (), the number of its tokens with the end id;
+// its tokens; what the mask is by, if anything. DataLoss for one that does not fit together, is too
+// long, or has more than 2^31 - 2 tokens.
 std::unique_ptr<WorkOp> MeasureDocuments(const Signature& documents, const PackForm& form);
 
 // What is packed, and how.
@@ -58,8 +60,8 @@ Signature PackedSignature(const Signature& documents, const PackForm& form);
 // The path of a row that PackOrder() made.
 uint64_t PathOfPacked(const RecordRef& row);
 
-// Loads the rows that PackOrder() makes of elements in `cells`, which are those of MeasureDocuments() and outlive it. An index of tokens
-// may take their place (CountableLoader).
+// Loads the rows that PackOrder() makes of elements in `cells`, which are those of
+// MeasureDocuments() and outlive it. An index of tokens may take their place (CountableLoader).
 std::unique_ptr<ColumnLoader> LoadPacked(const PackedDocuments& packed, const ElementCells& cells);
 
 }  // namespace penstock

@@ -1,4 +1,5 @@
-// Writes the rows of packed sequences, each feature in one pass over its tokens, from columns that hold their documents.
+// Writes the rows of packed sequences, each feature in one pass over its tokens, from columns that
+// hold their documents.
 //
 // Threads:  constant after construction; safe from any thread.
 #pragma once
@@ -22,8 +23,8 @@ class PackedRowWriter {
 
   const Signature& output() const { return output_; }
 
-  // Writes these rows, into places that it makes where they have none yet. `in`: the tokens, and what the mask is by, of the documents of all of
-  // their pieces, one after another.
+  // Writes these rows, into places that it makes where they have none yet. `in`: the tokens, and
+  // what the mask is by, of the documents of all of their pieces, one after another.
   void WriteRows(RowReferences rows, absl::Span<const Column> in, absl::Span<Column> out,
                  Arena& arena) const;
 

@@ -15,8 +15,8 @@ namespace penstock {
 
 class Predicate {
  public:
-  // Of a stage's options with the fields constant, let and predicate; batches before it become elements. InvalidArgument when
-  // the condition is no bool scalar of an element's features.
+  // Of a stage's options with the fields constant, let and predicate; batches before it become
+  // elements. InvalidArgument when the condition is no bool scalar of an element's features.
   template <typename Options>
   static absl::StatusOr<Predicate> Read(const Options& options, PlanBuilder& plan) {
     if (absl::Status status = plan.EndBatches(); !status.ok()) return status;

@@ -1,8 +1,9 @@
 // Documents that were computed lately, since the next sequence may have the rest of them.
 //
 // Threads:  safe from any thread.
-// Owns:     copies of their values, of at most `bytes_max` bytes; those that were kept first make place. The one that was kept last stays,
-//           whatever its size: a document of many sequences is computed once.
+// Owns:     copies of their values, of at most `bytes_max` bytes; those that were kept first make
+//           place. The one that was kept last stays, whatever its size: a document of many
+//           sequences is computed once.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The order of ops that carry a state from element to element: scan, which makes an element of each, and reduce, which makes one of all.
-// Both compute in the front, one element after another.
+// The order of ops that carry a state from element to element: scan, which makes an element of
+// each, and reduce, which makes one of all. Both compute in the front, one element after another.
 //
 // Threads: one at a time (the front's lock).
 // Cost:     about a microsecond an element.

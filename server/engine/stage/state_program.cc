@@ -71,7 +71,8 @@ absl::StatusOr<std::shared_ptr<const StateProgram>> StateProgram::Create(
                                                    initial_state.size(), " in all, found ",
                                                    state.size()));
   }
-  // The names of a state's tensors may be those of outs too: they are compiled under names of their own.
+  // The names of a state's tensors may be those of outs too: they are compiled under names of their
+  // own.
   for (int i = 0; i < state.size(); ++i) {
     const size_t equals = source.outs[i].find('=');
     source.outs[i] = absl::StrCat(

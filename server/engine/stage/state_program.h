@@ -1,5 +1,5 @@
-// A program that computes, from the features of an element and from a state, the state behind the element and new features: what scan and
-// reduce run.
+// A program that computes, from the features of an element and from a state, the state behind the
+// element and new features: what scan and reduce run.
 //
 // Threads: constant after Create(); Run() is safe from any thread, each with its own Arena.
 #pragma once
@@ -23,8 +23,8 @@ class StateProgram {
   // The bytes of each of a state's tensors, as a column has them.
   using State = std::vector<std::string>;
 
-  // Of a stage's options with the fields constant, let, initial_state and state; `outs` as in Map. InvalidArgument where the state behind
-  // an element has other types than the initial one.
+  // Of a stage's options with the fields constant, let, initial_state and state; `outs` as in Map.
+  // InvalidArgument where the state behind an element has other types than the initial one.
   template <typename Options>
   static absl::StatusOr<std::shared_ptr<const StateProgram>> Read(
       const Options& options, const google::protobuf::RepeatedPtrField<std::string>& outs,

@@ -15,8 +15,9 @@ namespace {
 // Of one element: as many as a record has bytes. Rows of nothing could be any number.
 constexpr int64_t kRowsMax = int64_t{1} << 28;
 
-// The elements of batches as they were before they were joined: their references are still side by side. The position is that of the
-// input in front of a batch, and how many of its elements have been taken.
+// The elements of batches as they were before they were joined: their references are still side by
+// side. The position is that of the input in front of a batch, and how many of its elements have
+// been taken.
 class UnjoinOp final : public ChainedOrderOp {
  public:
   // `full_rows`: the elements of every batch, where all have as many.
@@ -236,7 +237,8 @@ bool HasRows(const Feature& feature) {
   return !feature.type.shape.empty() && feature.type.form == RowForm::kPlain;
 }
 
-// Whether batches that the dataset is of may fail by the shapes of their rows, which only the data tells.
+// Whether batches that the dataset is of may fail by the shapes of their rows, which only the data
+// tells.
 bool RowsMayDiffer(const PlanBuilder& plan) {
   if (plan.batch_form().kind != BatchForm::Kind::kPlain) return false;
   bool told_by_data = false;
@@ -250,7 +252,8 @@ bool RowsMayDiffer(const PlanBuilder& plan) {
 }  // namespace
 
 absl::Status AddUnbatch(PlanBuilder& plan, std::optional<uint32_t> block_rows) {
-  // Padding is no element's own, and rows that make no batch give none back: such batches are made first.
+  // Padding is no element's own, and rows that make no batch give none back: such batches are made
+  // first.
   const bool may_fail = plan.batched() && RowsMayDiffer(plan);
   if (may_fail) plan.RaiseMeaning({2, "a batch whose rows differ in shape gives no elements"});
   if (plan.batched() && !plan.PadsRows() && !may_fail) {

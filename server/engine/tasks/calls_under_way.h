@@ -24,7 +24,8 @@ struct CallUnderWay {
 
 // What takes so long is told.
 inline constexpr uint64_t kSlowCallNs = 1'000'000'000;
-// A worker whose call takes so long, or whose read takes as long as the deadline, is not waited for by who wants it to end.
+// A worker whose call takes so long, or whose read takes as long as the deadline, is not waited for
+// by who wants it to end.
 inline constexpr uint64_t kHungCallNs = 4'000'000'000;
 inline constexpr uint64_t kHungSyncNs = 60'000'000'000;
 // How long that is for a call of this kind, where it is so long for a read.

@@ -5,8 +5,8 @@
 //     SlowErrand   one that mostly waits: for a disk, or until a file is gone through
 //     Errands      those of one executor that no worker has begun, and threads for what waits
 //
-// Threads:  Push(), Start() and what is said of counts by the front; Pop() and Begin() by any worker;
-//           everything else from any thread.
+// Threads:  Push(), Start() and what is said of counts by the front; Pop() and Begin() by any
+//           worker; everything else from any thread.
 // Owns:     its threads; no errand. An errand lives until it is done.
 // Limits:   kThreads threads, which begin when they are needed; the errands of the ops that have
 //           some.
@@ -86,7 +86,8 @@ class Errands {
   // From now on the caller does it: for who decides what happens when.
   void DoInPlace() { in_place_ = true; }
 
-  // An op cannot tell its count yet, since it waits for an errand; how often that was said (CountNow).
+  // An op cannot tell its count yet, since it waits for an errand; how often that was said
+  // (CountNow).
   void NoteCountWait() { ++num_count_waits_; }
   uint64_t num_count_waits() const { return num_count_waits_; }
 
@@ -115,8 +116,8 @@ class SlowErrand : public Errand {
  public:
   using Errand::Errand;
 
-  // By the front, once: begins it at once, whatever else there is to do. Without `errands` the caller
-  // does it.
+  // By the front, once: begins it at once, whatever else there is to do. Without `errands` the
+  // caller does it.
   void Start(Errands* errands);
   void Begin(Completion end) final;
 

@@ -1,4 +1,5 @@
-// What the front has asked for and a worker will do: first come, first served, but for what a worker would rather do.
+// What the front has asked for and a worker will do: first come, first served, but for what a
+// worker would rather do.
 //
 // Threads:  Push() by the front; Pop() by any worker.
 // Owns:     nothing; whoever pushed a request keeps it until it is done.

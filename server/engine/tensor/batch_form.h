@@ -24,8 +24,9 @@ struct BatchForm {
   Kind kind = Kind::kPlain;
   Remainder remainder = Remainder::kKeep;
   int stage = 0;
-  // kPadded and kSparse, for each feature: what its rows are padded to, or the sizes that they have room in (kUnknownSize: the largest
-  // of the batch). kPadded: the bytes of the element that fills them up.
+  // kPadded and kSparse, for each feature: what its rows are padded to, or the sizes that they have
+  // room in (kUnknownSize: the largest of the batch). kPadded: the bytes of the element that fills
+  // them up.
   std::vector<Shape> shapes;
   std::vector<std::string> values;
 

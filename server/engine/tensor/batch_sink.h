@@ -26,7 +26,8 @@ struct BatchTensor {
   bool batched = true;
   TensorKind kind = TensorKind::kDense;
   int ragged_rank = 0;  // ragged axes, from the second one on
-  // One element, with which smaller rows are filled up ("" is zero, or the empty string); nothing where they are not.
+  // One element, with which smaller rows are filled up ("" is zero, or the empty string); nothing
+  // where they are not.
   std::optional<std::string> padding = std::nullopt;
 
   // Whether every full batch has the same size: then its place in a slot is always the same.
@@ -81,7 +82,8 @@ class BatchSink {
   // Claims memory for the next step; false when no slot is free.
   virtual bool TryClaim(ClaimedSlot* slot) = 0;
 
-  // The first `bytes` of a claimed slot's variable memory are about to be written. From any thread, one at a time for each slot.
+  // The first `bytes` of a claimed slot's variable memory are about to be written. From any thread,
+  // one at a time for each slot.
   virtual void MakeRoom(int /*slot*/, uint64_t /*bytes*/) {}
 
   // Makes a claimed and filled step visible. Steps are published in order without gaps; up to the
@@ -96,9 +98,11 @@ class BatchSink {
   virtual void WaitForSlot(absl::Duration timeout) = 0;
   virtual void Interrupt() = 0;
 
-  // A worker has ended a piece of work and begins another one: what the sink has left to such a moment is done.
+  // A worker has ended a piece of work and begins another one: what the sink has left to such a
+  // moment is done.
   virtual void PassBy() {}
-  // A worker is about to sleep elsewhere than in WaitForSlot(), or to end: as PassBy(), and the sink counts on it no longer.
+  // A worker is about to sleep elsewhere than in WaitForSlot(), or to end: as PassBy(), and the
+  // sink counts on it no longer.
   virtual void Rest() {}
 };
 

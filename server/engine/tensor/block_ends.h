@@ -1,9 +1,12 @@
-// The grains of a step that nobody has taken yet: a range, from whose two ends workers take their blocks.
+// The grains of a step that nobody has taken yet: a range, from whose two ends workers take their
+// blocks.
 //
-// Workers that keep to their end write the same part of a slot each time that it comes round, so that its lines stay in their own
-// core's cache. Where the cores' caches lie far apart, a line that another core wrote costs several times as much.
+// Workers that keep to their end write the same part of a slot each time that it comes round, so
+// that its lines stay in their own core's cache. Where the cores' caches lie far apart, a line that
+// another core wrote costs several times as much.
 //
-// Threads:  Reset() before others know of the step; Take() from any thread, of no more than there are.
+// Threads:  Reset() before others know of the step; Take() from any thread, of no more than there
+//           are.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
-// One tensor of one step whose size only the data tells: its rows are kept by the tasks that make them and, when all are there, laid
-// into the slot.
+// One tensor of one step whose size only the data tells: its rows are kept by the tasks that make
+// them and, when all are there, laid into the slot.
 //
-// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Order(), Measure() and then Write() by the one
-//           that ends last.
+// Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Order(),
+//           Measure() and then Write() by the one that ends last.
 // Owns:     a copy of every value.
 #pragma once
 
@@ -37,15 +37,15 @@ class JoinedTensor {
   // Behind Reset(): which of the step's rows are to be laid into the slot.
   void Show(RowSpan rows) { shown_ = rows; }
 
-  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has already. Of a row that is not shown only
-  // what the shape of the others may depend on.
+  // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has
+  // already. Of a row that is not shown only what the shape of the others may depend on.
   virtual RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) = 0;
 
   // Brings the blocks, of which the first `count` were put into, into the order of their rows.
   virtual void Order(size_t count) = 0;
 
-  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` shown rows and then others that are no elements,
-  // `shape_rows` in all.
+  // The bytes of its parts, in the order of ring/layout.h, in a batch of `rows` shown rows and then
+  // others that are no elements, `shape_rows` in all.
   virtual RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) = 0;
 
   // REQUIRES: Measure(), and as much room as it said.
@@ -58,7 +58,8 @@ class JoinedTensor {
   RowSpan shown_{0, UINT32_MAX};
 };
 
-// As JoinedTensor::Order(), of what have their step's row at which they begin as `first`. What no step needs any more is given back.
+// As JoinedTensor::Order(), of what have their step's row at which they begin as `first`. What no
+// step needs any more is given back.
 template <typename Block>
 void OrderBlocks(size_t count, std::vector<Block>* blocks) {
   std::sort(blocks->begin(), blocks->begin() + count,

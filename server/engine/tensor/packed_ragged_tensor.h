@@ -29,7 +29,8 @@ class PackedRaggedTensor final : public JoinedTensor {
   void Write(const std::array<uint8_t*, kParts>& parts) const override;
 
  private:
-  // The rows of one task. Lengths of the rows of each axis of the tensor that is ragged behind it, the batch's own rows first.
+  // The rows of one task. Lengths of the rows of each axis of the tensor that is ragged behind it,
+  // the batch's own rows first.
   struct Block {
     std::optional<uint32_t> first;  // of its rows, in the step
     RowValues values;

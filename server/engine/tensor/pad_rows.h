@@ -27,8 +27,8 @@ void FillWith(const std::string& padding, size_t bytes, uint8_t* to);
 void VisitRuns(const Shape& from, const Shape& to,
                absl::FunctionRef<void(size_t from, size_t to, size_t count)> run);
 
-// Lays `rows` rows of numbers one after another into `to`, each padded to layout.shape. REQUIRES: that is
-// known, and `to` has room for as much.
+// Lays `rows` rows of numbers one after another into `to`, each padded to layout.shape. REQUIRES:
+// that is known, and `to` has room for as much.
 RowStatus PadRows(const std::string& name, const RowLayout& layout, const Column& column,
                   uint32_t rows, uint8_t* to);
 

@@ -1,4 +1,5 @@
-// Values of one task's rows, kept one after another until the batch is laid into its slot: numbers or strings.
+// Values of one task's rows, kept one after another until the batch is laid into its slot: numbers
+// or strings.
 //
 // Threads:  as server/engine/tensor/joined_tensor.h says.
 // Owns:     a copy of every value.

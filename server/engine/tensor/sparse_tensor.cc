@@ -66,7 +66,8 @@ RowStatus SparseTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
 RowStatus SparseTensor::Measure(uint32_t, uint32_t shape_rows, PartBytes* bytes) {
   bytes->fill(0);
   shape_rows_ = shape_rows;
-  // A dense tensor that nobody makes may have any size; what is known stays, what is not is the largest.
+  // A dense tensor that nobody makes may have any size; what is known stays, what is not is the
+  // largest.
   shape_ = layout_.shape;
   for (size_t axis = 0; axis < axes(); ++axis) {
     if (layout_.shape[axis] >= 0) continue;

@@ -1,5 +1,6 @@
-// A sparse tensor of one step: the values of all rows, each with its place. Rows are dense ones, all of whose values are taken, or packed
-// ones, which have places of their own (base/packed_row.h).
+// A sparse tensor of one step: the values of all rows, each with its place. Rows are dense ones,
+// all of whose values are taken, or packed ones, which have places of their own
+// (base/packed_row.h).
 //
 // Threads:  as server/engine/tensor/joined_tensor.h says.
 // Owns:     a copy of every value and index.

@@ -13,8 +13,8 @@
 
 namespace penstock {
 
-// The path names of a structure's tensors, in their order: `[null,{"a":null}]` has `0` and `1/a`, and
-// `null` alone has `value`. InvalidArgument for a text that is no structure.
+// The path names of a structure's tensors, in their order: `[null,{"a":null}]` has `0` and `1/a`,
+// and `null` alone has `value`. InvalidArgument for a text that is no structure.
 absl::StatusOr<std::vector<std::string>> StructurePaths(std::string_view structure);
 
 // Whether two structures are one but for the order of keys in dicts.

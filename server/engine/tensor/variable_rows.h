@@ -1,7 +1,8 @@
-// The tensors of one step whose sizes only the data tells, until all its rows are there: then they are laid into the slot one after
-// another.
+// The tensors of one step whose sizes only the data tells, until all its rows are there: then they
+// are laid into the slot one after another.
 //
-// Threads:  Reset() before the step's tasks, Put() by the task that computes those rows, Lay() by the one that ends last.
+// Threads:  Reset() before the step's tasks, Put() by the task that computes those rows, Lay() by
+//           the one that ends last.
 // Owns:     a copy of every value.
 // Limits:   what Lay() has room for; more is an error with both figures.
 #pragma once
@@ -23,27 +24,30 @@ namespace penstock {
 
 class VariableRows {
  public:
-  // For tensors of which those that are not fixed count, and at most `blocks` tasks. What the spans show must outlive it.
+  // For tensors of which those that are not fixed count, and at most `blocks` tasks. What the spans
+  // show must outlive it.
   void Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
              uint32_t blocks);
 
-  // Only these of the step's rows are laid; the others have their say in the shape of what is. All of them, where nobody calls it behind
-  // Reset().
+  // Only these of the step's rows are laid; the others have their say in the shape of what is. All
+  // of them, where nobody calls it behind Reset().
   void Show(RowSpan rows);
 
   // The number of the next task's block.
   uint32_t TakeBlock() { return blocks_taken_.fetch_add(1, std::memory_order_relaxed); }
 
-  // Keeps rows [first, first + rows) of tensor number `tensor`, behind those that the same block has already; a failing row is counted
-  // from `first`.
+  // Keeps rows [first, first + rows) of tensor number `tensor`, behind those that the same block
+  // has already; a failing row is counted from `first`.
   RowStatus Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows, const Column& column);
 
-  // Fills `slot.variable` with `rows` rows, and further ones that are no elements up to `shape_rows`, and tells where everything
-  // lies. `row` of a failure is -1 when it is none of a row.
+  // Fills `slot.variable` with `rows` rows, and further ones that are no elements up to
+  // `shape_rows`, and tells where everything lies. `row` of a failure is -1 when it is none of a
+  // row.
   RowStatus Lay(const ClaimedSlot& slot, uint32_t rows, uint32_t shape_rows,
                 std::vector<TensorExtent>* extents);
 
-  // The same in two parts, for one who makes room first: finds where everything is to lie, in how many bytes, and writes it there.
+  // The same in two parts, for one who makes room first: finds where everything is to lie, in how
+  // many bytes, and writes it there.
   RowStatus Measure(uint32_t rows, uint32_t shape_rows, std::vector<TensorExtent>* extents,
                     uint64_t* bytes);
   void Write(uint8_t* variable, const std::vector<TensorExtent>& extents) const;

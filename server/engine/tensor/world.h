@@ -1,4 +1,5 @@
-// Several hosts that make one stream together: all make the same order of the same batches, and each fills its rows of them.
+// Several hosts that make one stream together: all make the same order of the same batches, and
+// each fills its rows of them.
 //
 //   a batch of n rows    0 │ host 0 │ n/H │ host 1 │ 2n/H │ … │ host H-1 │ n        host h: from h·n/H up to (h+1)·n/H, rounded down
 //
@@ -37,7 +38,8 @@ struct World {
     const auto end = static_cast<uint32_t>((uint64_t{host} + 1) * rows / hosts);
     return {first, end - first};
   }
-  // The most that this is for any batch of at most that many rows: a shorter one may give a host one row more than a longer one.
+  // The most that this is for any batch of at most that many rows: a shorter one may give a host
+  // one row more than a longer one.
   uint32_t MostRows(uint32_t rows) const {
     return static_cast<uint32_t>((uint64_t{rows} + hosts - 1) / hosts);
   }

@@ -14,8 +14,9 @@ namespace {
 
 class Bincount final : public RowKernel {
  public:
-  // max_length: values from it on are not counted; absent: all are. `weights`: their dtype, kInvalid where there are none. by_rows:
-  // along the last axis, where there are as many counts as max_length says.
+  // max_length: values from it on are not counted; absent: all are. `weights`: their dtype,
+  // kInvalid where there are none. by_rows: along the last axis, where there are as many counts as
+  // max_length says.
   Bincount(DType dtype, DType weights, int64_t min_length, std::optional<int64_t> max_length,
            bool by_rows, bool sets_shape)
       : dtype_(dtype),

@@ -1,5 +1,5 @@
-// Casts by name. To integers they saturate, drop the fraction and take NaN to 0; to bool they give x != 0; to floating types
-// they round to nearest.
+// Casts by name. To integers they saturate, drop the fraction and take NaN to 0; to bool they give
+// x != 0; to floating types they round to nearest.
 #include "server/expr/function.h"
 
 namespace penstock::expr {

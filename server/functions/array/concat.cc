@@ -47,8 +47,8 @@ class Join final : public RowKernel {
   size_t bytes_ = 0;
 };
 
-// The shape of the tensors of a row side by side, and how many elements each has inside of the axis. `is_new`: whether the axis is one that
-// the tensors do not have.
+// The shape of the tensors of a row side by side, and how many elements each has inside of the
+// axis. `is_new`: whether the axis is one that the tensors do not have.
 absl::StatusOr<Shape> JoinedShape(absl::Span<const RowValue> tensors, size_t axis, bool is_new,
                                   absl::InlinedVector<size_t, kTensorsMax>* stretches) {
   Shape shape = tensors[0].shape;

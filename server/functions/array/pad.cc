@@ -36,7 +36,8 @@ Margins MarginsOf(absl::Span<const int64_t> given, size_t axes) {
   return margins;
 }
 
-// Where on an axis of `size` elements the one at `at`, which may lie before or behind it, is taken from; -1: nowhere.
+// Where on an axis of `size` elements the one at `at`, which may lie before or behind it, is taken
+// from; -1: nowhere.
 int64_t SourceOf(Mode mode, int64_t at, int64_t size) {
   if (at >= 0 && at < size) return at;
   if (mode == Mode::kConstant) return -1;

@@ -55,7 +55,8 @@ using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 template <typename T>
 using Averaged = std::conditional_t<std::is_same_v<T, float>, float, double>;
 
-// At most so many values of a row are added one after the other, more by the tree of kernels::Sum().
+// At most so many values of a row are added one after the other, more by the tree of
+// kernels::Sum().
 constexpr int64_t kShortRow = 16;
 
 template <int kSize, typename T>
@@ -90,7 +91,8 @@ void Put(T value, uint8_t* to) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// Fold() for one to four places, which stay in registers: a load of what was just stored takes longer than an addition.
+// Fold() for one to four places, which stay in registers: a load of what was just stored takes
+// longer than an addition.
 template <int kInner, typename T, typename A, typename Take>
 void FoldFew(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
   A local[kInner];
@@ -101,7 +103,8 @@ void FoldFew(const AxisView& view, const T* in, A first, A* totals, const Take& 
   std::copy_n(local, kInner, totals);
 }
 
-// For each place behind the axis: start with `first`, and take the values along the axis one after the other.
+// For each place behind the axis: start with `first`, and take the values along the axis one after
+// the other.
 template <typename T, typename A, typename Take>
 A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
   switch (view.inner) {
@@ -127,8 +130,9 @@ A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take)
   return totals;
 }
 
-// The sums along the axis, of the squared distances from `centres` if there are any. Step i of the axis is added to partial sum
-// i % together, each in order; these are then added in pairs of halves, as kernels::Sum() does.
+// The sums along the axis, of the squared distances from `centres` if there are any. Step i of the
+// axis is added to partial sum i % together, each in order; these are then added in pairs of
+// halves, as kernels::Sum() does.
 template <typename T>
 Wide<T>* SumAlong(const AxisView& view, const T* in, Arena& scratch,
                   const double* centres = nullptr) {
@@ -219,8 +223,8 @@ class Reduce final : public RowKernel {
   }
 
  private:
-  // Short rows, one behind the other: what a call for each would cost is more than its arithmetic. A tile of them is transposed, so that
-  // many are reduced side by side.
+  // Short rows, one behind the other: what a call for each would cost is more than its arithmetic.
+  // A tile of them is transposed, so that many are reduced side by side.
   template <typename T>
   void RunShort(const AxisView& view, const T* in, Arena& scratch, uint8_t* to) const {
     constexpr int64_t kTileRows = 128;
@@ -274,8 +278,9 @@ class Reduce final : public RowKernel {
     }
   }
 
-  // Step i of the axis is compared with partial result i % together, each in order; these are then compared in pairs of halves.
-  // Which of 0.0 and -0.0 is given follows from the sizes alone, whatever the instruction set.
+  // Step i of the axis is compared with partial result i % together, each in order; these are then
+  // compared in pairs of halves. Which of 0.0 and -0.0 is given follows from the sizes alone,
+  // whatever the instruction set.
   template <typename T>
   T* TakeExtremes(const AxisView& view, const T* in, Arena& scratch) const {
     constexpr size_t kElements = 512;

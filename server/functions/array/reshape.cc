@@ -1,4 +1,5 @@
-// reshape and ensure_shape: the same elements in the same order, under another shape, or under their own made sure of.
+// reshape and ensure_shape: the same elements in the same order, under another shape, or under
+// their own made sure of.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -39,7 +40,8 @@ absl::StatusOr<Shape> OfRow(Shape shape, bool batched) {
   return shape;
 }
 
-// Works out what is open of a shape, whose sizes are `least` or more, for so many elements. False: there is no such shape.
+// Works out what is open of a shape, whose sizes are `least` or more, for so many elements. False:
+// there is no such shape.
 bool Fill(int64_t elements, Shape* shape, int64_t least = 1) {
   int64_t known = 1;
   int64_t* open = nullptr;

@@ -26,7 +26,8 @@ bool Less(T a, T b) {
   return a < b || (b != b && a == a);
 }
 
-// How many of `sorted` stand in front of the value: those below it, and where `right`, those that equal it too.
+// How many of `sorted` stand in front of the value: those below it, and where `right`, those that
+// equal it too.
 template <typename T, typename Sorted>
 int64_t Place(const Sorted* sorted, int64_t size, T value, bool right) {
   int64_t low = 0, high = size;

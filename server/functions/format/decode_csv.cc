@@ -40,12 +40,14 @@ class DecodeCsv final : public RowKernel {
     absl::string_view text;
     size_t at = 0;
     int64_t columns = 0;
-    // TensorFlow passes over line ends in front of a field, and takes them inside of quotation marks alone.
+    // TensorFlow passes over line ends in front of a field, and takes them inside of quotation
+    // marks alone.
     const bool has_line_ends = record.find('\n') != absl::string_view::npos ||
                                record.find('\r') != absl::string_view::npos;
     for (;; ++at) {
       if (has_line_ends) at = std::min(record.find_first_not_of("\r\n", at), record.size());
-      // Behind a delimiter there is an empty field; without a byte, or behind line ends, there is none: TensorFlow's verdict.
+      // Behind a delimiter there is an empty field; without a byte, or behind line ends, there is
+      // none: TensorFlow's verdict.
       if (at == record.size() && (record.empty() || record.back() != format_.delim)) break;
       const size_t start = at;
       const bool is_quoted = format_.uses_quotes && start < record.size() && record[start] == '"';

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kColoursMax = 256;
 
-// Which class a colour is, by open addressing. Label maps have long stretches of one colour: the last answer is kept.
+// Which class a colour is, by open addressing. Label maps have long stretches of one colour: the
+// last answer is kept.
 class ColourTable {
  public:
   static constexpr int kUnknown = -1;

@@ -35,7 +35,8 @@ To ConvertPixel(From value, bool saturate) {
     constexpr auto kScale =
         static_cast<From>(static_cast<double>(std::numeric_limits<To>::max()) + 0.5);
     constexpr auto kLow = static_cast<From>(std::numeric_limits<To>::min());
-    // Without a return, and in the form of the processor's least and greatest, so that the loop becomes a short one of vectors.
+    // Without a return, and in the form of the processor's least and greatest, so that the loop
+    // becomes a short one of vectors.
     From scaled = value * kScale;
     if constexpr (kLow < 0) scaled = scaled == scaled ? scaled : 0;
     scaled = scaled > kLow ? scaled : kLow;  // 0 of NaN, too

@@ -18,7 +18,8 @@
 namespace penstock::expr {
 namespace {
 
-// Some photos of well-known datasets are PNGs, whatever they are called, and TensorFlow decodes them.
+// Some photos of well-known datasets are PNGs, whatever they are called, and TensorFlow decodes
+// them.
 bool IsPng(const RowValue& contents) {
   constexpr char kSignature[] = "\x89PNG\r\n\x1a\n";
   constexpr size_t kBytes = sizeof(kSignature) - 1;

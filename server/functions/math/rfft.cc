@@ -14,7 +14,8 @@ namespace penstock::expr {
 namespace {
 
 constexpr int64_t kLengthMax = 1 << 20;
-// A prime factor above this has a transform of its own, which is quicker than its square of products.
+// A prime factor above this has a transform of its own, which is quicker than its square of
+// products.
 constexpr int64_t kLargestOfProducts = 50;
 // A transform of so many numbers looks for a stop.
 constexpr int64_t kLookedAtFrom = 1 << 16;
@@ -50,8 +51,8 @@ std::vector<Complex> RootsOfOne(int64_t n) {
 
 class PrimeTransform;
 
-// The discrete Fourier transform of one length: J. Cooley and J. Tukey's, 1965, of any factors, of which 4 and 2 have code of their own,
-// and large primes a transform of their own.
+// The discrete Fourier transform of one length: J. Cooley and J. Tukey's, 1965, of any factors, of
+// which 4 and 2 have code of their own, and large primes a transform of their own.
 //
 // Threads:  any; constant.
 // Cost:     O(n * the sum of n's prime factors), of which a large one counts as its logarithm.
@@ -84,9 +85,9 @@ class Transform {
   int64_t scratch_ = 0;
 };
 
-// The discrete Fourier transform of a large prime length p: L. Bluestein, "A linear filtering approach to the computation of discrete
-// Fourier transform", 1970. Since 2 k q = k^2 + q^2 - (q - k)^2, it is a convolution with exp(pi i k^2 / p), which two transforms of a power
-// of two make.
+// The discrete Fourier transform of a large prime length p: L. Bluestein, "A linear filtering
+// approach to the computation of discrete Fourier transform", 1970. Since 2 k q = k^2 + q^2 - (q -
+// k)^2, it is a convolution with exp(pi i k^2 / p), which two transforms of a power of two make.
 //
 // Threads:  any; constant.
 // Cost:     O(p * log p).
@@ -304,7 +305,8 @@ class Rfft final : public RowKernel {
     }
   }
 
-  // Of the values at even and at odd places, from two values of the whole transform: the k-th and the k-th from its end.
+  // Of the values at even and at odd places, from two values of the whole transform: the k-th and
+  // the k-th from its end.
   static Complex EvenPart(Complex a, Complex b) {
     return {(a.real + b.real) * 0.5, (a.imag - b.imag) * 0.5};
   }

@@ -78,7 +78,8 @@ class MixKernel final : public RowKernel {
     int64_t width = 0;
   };
 
-  // The paper's: sides in proportion to sqrt(1 - lambda), a centre anywhere, cut at the image's edges.
+  // The paper's: sides in proportion to sqrt(1 - lambda), a centre anywhere, cut at the image's
+  // edges.
   Box DrawBox(Draws& draws, double keep) const {
     const double side = std::sqrt(1 - keep);
     const auto height = static_cast<int64_t>(static_cast<double>(mix_.height) * side);
@@ -138,7 +139,8 @@ absl::Status CheckAlpha(double alpha) {
   return WrongArgument("alpha", absl::StrCat("a constant of 0.01 to 1000, found ", alpha));
 }
 
-// Two axes are labels, four are images: what three are, an image or masks of a batch, cannot be told.
+// Two axes are labels, four are images: what three are, an image or masks of a batch, cannot be
+// told.
 absl::Status CheckBatch(const Argument& x, bool images_of_any_dtype) {
   const size_t axes = x.type.shape.size();
   const bool images = axes == 4;

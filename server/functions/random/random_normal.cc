@@ -13,8 +13,9 @@ double Polynomial(const double (&terms)[kTerms], double x) {
   return sum;
 }
 
-// The value below which a standard normal variable lies with probability p, 0 < p < 1, to about 1e-16: PPND16 of Wichura,
-// "Algorithm AS 241: The Percentage Points of the Normal Distribution" (Applied Statistics 37, 1988), whose coefficients these are.
+// The value below which a standard normal variable lies with probability p, 0 < p < 1, to about
+// 1e-16: PPND16 of Wichura, "Algorithm AS 241: The Percentage Points of the Normal Distribution"
+// (Applied Statistics 37, 1988), whose coefficients these are.
 double NormalQuantile(double p) {
   static constexpr double kCentre[] = {3.3871328727963666080,   1.3314166789178437745e2,
                                        1.9715909503065514427e3, 1.3731693765509461125e4,

@@ -14,7 +14,8 @@ namespace {
 
 re2::StringPiece Piece(absl::string_view text) { return {text.data(), text.size()}; }
 
-// What a text with its matches rewritten comes to at most: each group of the rewrite lies in the match, and matches lie apart.
+// What a text with its matches rewritten comes to at most: each group of the rewrite lies in the
+// match, and matches lie apart.
 uint64_t RewrittenBytesMax(size_t text, uint64_t matches, const std::string& rewrite) {
   const auto groups = static_cast<uint64_t>(std::count(rewrite.begin(), rewrite.end(), '\\')) + 1;
   return groups * text + matches * rewrite.size();

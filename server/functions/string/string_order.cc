@@ -10,7 +10,8 @@ enum class Order { kLess, kLessEqual, kGreater, kGreaterEqual };
 
 template <Order order>
 bool Holds(absl::string_view x, absl::string_view y) {
-  // Bytes are compared as unsigned numbers; of two texts of which one begins with the other the shorter one is less.
+  // Bytes are compared as unsigned numbers; of two texts of which one begins with the other the
+  // shorter one is less.
   const int found = x.compare(y);
   switch (order) {
     case Order::kLess:

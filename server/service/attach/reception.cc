@@ -17,7 +17,8 @@ namespace {
 // RFC 9113, section 3.4.
 constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-// Reads a whole request that was peeked at, for the descriptor that came with it; further ones are closed.
+// Reads a whole request that was peeked at, for the descriptor that came with it; further ones are
+// closed.
 ring::Descriptor TakeRequest(int fd) {
   constexpr size_t kMaxDescriptors = 4;  // what does not fit is closed by the kernel
   uint8_t bytes[sizeof(ring::AttachRequest)];

@@ -1,6 +1,7 @@
-// Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface), to attach to a
-// ring, something about a spec, or whether the daemon is at work, which is answered here. A visitor who
-// says nothing, or half of something, keeps nobody else waiting and is shown out after a time.
+// Finds out what a new connection wants by its first bytes: gRPC (an HTTP/2 preface), to attach to
+// a ring, something about a spec, or whether the daemon is at work, which is answered here. A
+// visitor who says nothing, or half of something, keeps nobody else waiting and is shown out after
+// a time.
 //
 // Threads:  the event loop's.
 // Owns:     the connections that have not said enough yet.

@@ -1,5 +1,6 @@
-// Brings back the pipelines that a daemon before this one had, on threads of its own: neither a disk that hangs nor an index that
-// takes long holds up anybody else. Each is tried again and again until it is back, deleted, or the daemon ends.
+// Brings back the pipelines that a daemon before this one had, on threads of its own: neither a
+// disk that hangs nor an index that takes long holds up anybody else. Each is tried again and again
+// until it is back, deleted, or the daemon ends.
 //
 // Threads:  the event loop's; files are read on up to kThreads others, until all are back.
 // Owns:     those threads: the destructor waits for their reads.
@@ -35,7 +36,8 @@ class Restorer {
   }
   ~Restorer();
 
-  // Waits until each has been tried once, but no longer than `patience`: what the daemon is asked at first finds them there.
+  // Waits until each has been tried once, but no longer than `patience`: what the daemon is asked
+  // at first finds them there.
   absl::Status Start(absl::Duration patience);
 
   // Brings back one that was set aside and is tried again.

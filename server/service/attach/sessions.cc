@@ -22,7 +22,8 @@ constexpr int kEndingThreads = 2;
 constexpr absl::Duration kTickTime = absl::Milliseconds(25);
 constexpr absl::Duration kShortestLook = absl::Milliseconds(10);
 constexpr absl::Duration kLongestLook = absl::Seconds(1);
-// Looking who has left or was sent away, and what deleted pipelines still have, is as often as this, in ticks.
+// Looking who has left or was sent away, and what deleted pipelines still have, is as often as
+// this, in ticks.
 constexpr uint64_t kGoneTicks = 10;
 
 }  // namespace
@@ -208,7 +209,8 @@ void Sessions::BeginAgain(std::shared_ptr<Pipeline> pipeline,
     loop_.Post([this, pipeline, waiting, results] { HasBegun(pipeline, *waiting, results.get()); });
   };
   if (pool_->Run(begin, pipeline.get())) return;
-  // The queue is full. Without its beginning nobody would ever be answered, so it is tried until there is room.
+  // The queue is full. Without its beginning nobody would ever be answered, so it is tried until
+  // there is room.
   returning_.at(pipeline->name()).timer =
       loop_.StartTimer(kTickTime, [this, pipeline, waiting] { BeginAgain(pipeline, waiting); });
 }
@@ -357,14 +359,16 @@ void Sessions::End(Key key, const char* why) {
     Tell(session, v1::EVENT_KIND_LEFT,
          absl::StrCat("consumer ", session.attached.handle.id, " (process ", session.visitor.pid,
                       ") of group ", session.group, " ", why));
-    // One that is only parted from this daemon comes back to the next one with what it holds of a split group.
+    // One that is only parted from this daemon comes back to the next one with what it holds of a
+    // split group.
     session.attached.stream->writer().Detach(session.attached.handle.id);
   }
   spdlog::info("pipeline {}: consumer {} {} (process {})", session.pipeline,
                session.attached.handle.id, why, session.visitor.pid);
   WriteDown(session.pipeline);
   if (stopping_ || !session.attached.is_replay) return;
-  // It waits for workers, which may be long in coming. Where the queue is full, the last who has the stream does.
+  // It waits for workers, which may be long in coming. Where the queue is full, the last who has
+  // the stream does.
   ending_->Run([stream = session.attached.stream] {
     stream->Stop(absl::CancelledError("its only consumer has gone"));
   });

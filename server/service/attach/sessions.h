@@ -1,10 +1,11 @@
 // The attached consumers: gives each its ring's descriptors and gets its leases back when it leaves
-// or dies. After a restart it waits for those that were attached before, so that their pipeline goes
-// on at the lowest of their positions.
+// or dies. After a restart it waits for those that were attached before, so that their pipeline
+// goes on at the lowest of their positions.
 //
 // Threads:  the event loop's. Rings are made and entered on a few threads of its own.
 // Owns:     each consumer's socket and pidfd, and a reference to its stream.
-// Limits:   `max_consumers`, those that wait to attach included; the last eighth of them for users who have less than that.
+// Limits:   `max_consumers`, those that wait to attach included; the last eighth of them for users
+//           who have less than that.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +30,19 @@ namespace penstock {
 
 class Sessions {
  public:
-  // `journal` may be null. `rejoin`: how long lost ranks and known consumers are waited for. `pool`: null is one of its own.
+  // `journal` may be null. `rejoin`: how long lost ranks and known consumers are waited for.
+  // `pool`: null is one of its own.
   Sessions(EventLoop& loop, PipelineTable& table, size_t max_consumers,
            const PipelineJournal* journal = nullptr, absl::Duration rejoin = absl::Seconds(10),
            std::unique_ptr<TaskPool> pool = nullptr);
   ~Sessions();
 
-  // Pipelines that have been without consumers for so long give their memory back; zero: never. Asked again and again.
+  // Pipelines that have been without consumers for so long give their memory back; zero: never.
+  // Asked again and again.
   void RestAfter(std::function<absl::Duration()> idle);
 
-  // How long others wait for a user who may only attach (ring/guest_purses.h). Asked again and again.
+  // How long others wait for a user who may only attach (ring/guest_purses.h). Asked again and
+  // again.
   void WaitForGuests(std::function<absl::Duration()> guest_wait) {
     guest_wait_ = std::move(guest_wait);
   }
@@ -49,11 +53,13 @@ class Sessions {
   // Why nobody can attach, if there is no thread for it.
   const absl::Status& status() const;
 
-  // A pipeline that is about to come back: whoever comes for it meanwhile waits for Expect() or ExpectNoMore().
+  // A pipeline that is about to come back: whoever comes for it meanwhile waits for Expect() or
+  // ExpectNoMore().
   void ExpectLater(const std::string& name);
   // A pipeline that has come back: it begins when its consumers are there, or the time is over.
   void Expect(const std::shared_ptr<Pipeline>& pipeline);
-  // It did not come back: whoever has waited for it gets the reason, unless there is another one of that name.
+  // It did not come back: whoever has waited for it gets the reason, unless there is another one of
+  // that name.
   void ExpectNoMore(const std::string& name, const absl::Status& reason);
 
   // Answers the request, now or later; with an error the connection is closed.
@@ -98,7 +104,8 @@ class Sessions {
     EventLoop::Id timer = 0;
   };
 
-  // Written down first, so that it is waited for after any crash from the moment at which it knows that it is attached.
+  // Written down first, so that it is waited for after any crash from the moment at which it knows
+  // that it is attached.
   void EnterLater(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
   // On the pool, and the results on the loop again.
   void EnterNow(std::shared_ptr<Pipeline> pipeline, std::shared_ptr<Waiting> waiting);
@@ -117,12 +124,14 @@ class Sessions {
   void End(Key key, const char* why);
   // To those who listen to events.
   void Tell(const Session& session, v1::EventKind kind, std::string text);
-  // Tells who was sent away since it was looked at last. True for who takes no further step from now on.
+  // Tells who was sent away since it was looked at last. True for who takes no further step from
+  // now on.
   bool NoteGone(Session& session);
   void LookForGone();
   // To whoever waits in a split group; the pipeline may be deleted, which has no Tick() any more.
   void DealToAll();
-  // Who takes steps of the pipeline or enters it. `done` is called on the loop when it is written; at once where nothing is.
+  // Who takes steps of the pipeline or enters it. `done` is called on the loop when it is written;
+  // at once where nothing is.
   void WriteDown(const std::string& pipeline, std::function<void()> done = nullptr);
   void Tick();
   void LookForIdle();

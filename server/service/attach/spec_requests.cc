@@ -34,8 +34,8 @@ struct Parts {
   std::string cursor;
 };
 
-// `bytes` is at most ring::kMaxPartsBytes. The file is its sender's: it may shrink at any time, which a read survives and a mapping
-// does not.
+// `bytes` is at most ring::kMaxPartsBytes. The file is its sender's: it may shrink at any time,
+// which a read survives and a mapping does not.
 absl::Status ReadPart(int fd, uint64_t offset, uint32_t bytes, std::string* part) {
   part->resize(bytes);
   uint32_t have = 0;

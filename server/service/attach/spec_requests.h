@@ -1,5 +1,6 @@
-// Create, validate, count, delete, what was skipped and what a pipeline does, for clients that speak the attach protocol (ring/attach.h) instead of
-// gRPC, such as a Python process with a daemon of its own.
+// Create, validate, count, delete, what was skipped and what a pipeline does, for clients that
+// speak the attach protocol (ring/attach.h) instead of gRPC, such as a Python process with a daemon
+// of its own.
 //
 // A pipeline that was asked for as temporary is deleted when its creator's connection or process
 // ends, whichever is first: a trainer that is killed leaves nothing behind in a daemon.
@@ -7,8 +8,9 @@
 // Threads:  Serve() and the destructor on the event loop's; the work is done, and answered, on
 //           kThreads of its own, since a spec's files may take time to be looked at.
 // Owns:     the visitors and what they have sent.
-// Limits:   kMaxRequests requests and temporary pipelines at a time; further ones are refused, and the last eighth is for users who have less
-//           than that. One user has kThreadsOfUser of the threads at most.
+// Limits:   kMaxRequests requests and temporary pipelines at a time; further ones are refused, and
+//           the last eighth is for users who have less than that. One user has kThreadsOfUser of
+//           the threads at most.
 #pragma once
 
 #include <condition_variable>

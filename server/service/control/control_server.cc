@@ -25,7 +25,8 @@
 namespace penstock {
 namespace {
 
-// Beside those of calls that run, or go on telling (max_streams): of gRPC's own, and for refusing further ones.
+// Beside those of calls that run, or go on telling (max_streams): of gRPC's own, and for refusing
+// further ones.
 constexpr int kFurtherThreads = 8;
 
 // What gRPC takes at its start; it aborts where it gets less.

@@ -2,8 +2,9 @@
 //
 // Threads:  the event loop's; gRPC runs the calls on threads of its own.
 // Owns:     the server and its connections. gRPC's headers are left to the file behind this one.
-// Limits:   connection_limits; a connection beyond max_control_connections is closed, unless another user has more of them than its own:
-//           then the one of his that asked for something longest ago is. Each call is checked against the access rules and counted.
+// Limits:   connection_limits; a connection beyond max_control_connections is closed, unless
+//           another user has more of them than its own: then the one of his that asked for
+//           something longest ago is. Each call is checked against the access rules and counted.
 #pragma once
 
 #include <map>

@@ -21,7 +21,8 @@
 namespace penstock {
 namespace {
 
-// gRPC sends messages as a header, in which a byte may take three, and once more in the details; the sum of headers is limited to 8 KiB.
+// gRPC sends messages as a header, in which a byte may take three, and once more in the details;
+// the sum of headers is limited to 8 KiB.
 constexpr size_t kMaxMessageBytes = 1500;
 constexpr size_t kMaxRequestIdBytes = 64;
 

@@ -34,8 +34,8 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   using Gate = std::function<absl::Status(const grpc::ServerContext& context, v1::Right right,
                                           const std::string& pipeline, Asked asked)>;
 
-  // Of look-ups: how long one may go through a stream, and how many run at a time, each on a thread that computes: others call as before
-  // meanwhile.
+  // Of look-ups: how long one may go through a stream, and how many run at a time, each on a thread
+  // that computes: others call as before meanwhile.
   struct LookUpLimits {
     absl::Duration time = absl::Minutes(10);
     size_t at_a_time = 8;
@@ -142,13 +142,15 @@ class PipelineServiceImpl final : public v1::PipelineService::Service {
   // The pipeline that the caller has the right to; NotFound names those that it may see.
   absl::StatusOr<std::shared_ptr<Pipeline>> Get(const grpc::ServerContext* context, v1::Right right,
                                                 const std::string& name) const;
-  // The pipeline that Get() has refused since it is set aside; nothing where that was not the reason.
+  // The pipeline that Get() has refused since it is set aside; nothing where that was not the
+  // reason.
   std::optional<v1::Pipeline> SetAside(const absl::Status& got, const std::string& name) const;
   // What PipelineTable::Find() says, with its reason.
   static absl::Status NotThere(const absl::Status& found);
   PipelineTable::Visible VisibleTo(const grpc::ServerContext* context) const;
-  // What `walk(plan, limits)` finds in the stream that `source` describes, for as long as the caller waits; at most so many at a time. It
-  // goes on unheard where it does not end, and so must own what it touches.
+  // What `walk(plan, limits)` finds in the stream that `source` describes, for as long as the
+  // caller waits; at most so many at a time. It goes on unheard where it does not end, and so must
+  // own what it touches.
   template <typename Found, typename Walk>
   grpc::Status LookUp(const grpc::ServerContext* context, const v1::SpecSource& source,
                       Found* found, const Walk& walk);

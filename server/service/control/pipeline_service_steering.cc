@@ -253,7 +253,8 @@ grpc::Status PipelineServiceImpl::UpdatePipeline(grpc::ServerContext* context,
   const Asker by = By(context);
   const std::optional<uid_t> user = UserOf(context);
   absl::StatusOr<v1::Change> change = UpdateOnce(**pipeline, *request, user, by, notice);
-  // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no matter.
+  // Who gives no etag wants it whatever the pipeline is: another one's change in the middle is no
+  // matter.
   for (int turn = 1;
        turn < kUpdateTurns && request->etag().empty() && absl::IsAborted(change.status()); ++turn) {
     change = UpdateOnce(**pipeline, *request, user, by, notice);

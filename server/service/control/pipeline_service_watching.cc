@@ -27,7 +27,8 @@ constexpr int kDefaultSheetRows = 16;
 constexpr int kMaxIntervalMs = 3'600'000;
 // How often a call looks whether its caller is still there.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
-// How long an index of tokens may be made: hours for a large corpus, and whoever asks again goes on with the files that are left.
+// How long an index of tokens may be made: hours for a large corpus, and whoever asks again goes on
+// with the files that are left.
 constexpr absl::Duration kIndexTime = absl::Hours(24);
 
 // Where a thread of its own writes what a call tells, until the call is over.

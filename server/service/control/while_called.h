@@ -14,7 +14,8 @@ namespace penstock {
 // How long the check of a spec or the making of a pipeline may go through its files.
 constexpr absl::Duration kPlanTime = absl::Hours(1);
 
-// Until the caller has gone, or so much time has passed; `what`: for the error. The context must outlive the call that looks.
+// Until the caller has gone, or so much time has passed; `what`: for the error. The context must
+// outlive the call that looks.
 inline Unwanted WhileCalled(const grpc::ServerContext* context, absl::Duration limit,
                             const std::string& what) {
   return [context, limit, what, end = absl::Now() + limit]() -> absl::Status {

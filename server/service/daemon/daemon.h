@@ -24,8 +24,8 @@ struct DaemonOptions {
   int owner_fd = -1;
   // Closed, after one byte was written to it, when the daemon accepts connections. -1: none.
   int ready_fd = -1;
-  // What SIGHUP asks for: the configuration, read again and complete. Null: SIGHUP stops the daemon,
-  // as the end of a terminal session does.
+  // What SIGHUP asks for: the configuration, read again and complete. Null: SIGHUP stops the
+  // daemon, as the end of a terminal session does.
   std::function<absl::StatusOr<v1::DaemonConfig>()> read_config = nullptr;
   ServiceManager service_manager = {};
   // The folder in which it keeps what it has to know after a crash; "": it forgets.

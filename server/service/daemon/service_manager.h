@@ -4,8 +4,8 @@
 //
 // Threads:  Create() from the first thread, before others start: it changes the environment. The
 //           rest from any thread.
-// Owns:     the listening socket, until it is taken, and the one that it tells by: signs of life need no descriptor of their own where there
-//           are no more.
+// Owns:     the listening socket, until it is taken, and the one that it tells by: signs of life
+//           need no descriptor of their own where there are no more.
 // Cost:     a system call a message, which never waits; nothing without a service manager.
 #pragma once
 

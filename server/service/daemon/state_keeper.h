@@ -1,10 +1,11 @@
-// Keeps the daemon's memory within reach: once a second it looks whether the folder of its state still stands, and puts back what somebody has
-// removed, such as a cleaner of temporary folders. As SocketKeeper does for the socket.
+// Keeps the daemon's memory within reach: once a second it looks whether the folder of its state
+// still stands, and puts back what somebody has removed, such as a cleaner of temporary folders. As
+// SocketKeeper does for the socket.
 //
 // Threads:  the event loop's, which waits for the folder's file system.
 // Owns:     its timer.
-// Limits:   where another daemon has taken the folder's place it is left alone, and that is said once. Which steps of a split group were in whose
-//           hands is not put back.
+// Limits:   where another daemon has taken the folder's place it is left alone, and that is said
+//           once. Which steps of a split group were in whose hands is not put back.
 #pragma once
 
 #include <string>

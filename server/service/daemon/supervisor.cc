@@ -75,7 +75,8 @@ int Supervise(const std::function<int()>& child) {
   sigprocmask(SIG_BLOCK, &signals, &before);
   absl::Duration delay = absl::ZeroDuration();
   bool had_sound_life = true;
-  // Whether a daemon of this supervisor has ever served: what keeps the next one from it may pass, as a machine without threads does.
+  // Whether a daemon of this supervisor has ever served: what keeps the next one from it may pass,
+  // as a machine without threads does.
   bool has_served = false;
   while (true) {
     const absl::Time start = MonotonicNow();

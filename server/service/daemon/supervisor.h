@@ -16,11 +16,12 @@
 
 namespace penstock {
 
-// How long to wait before the next start, after a life of `lived`; `delay` is what was waited before
-// that life.
+// How long to wait before the next start, after a life of `lived`; `delay` is what was waited
+// before that life.
 absl::Duration DelayAfter(absl::Duration lived, absl::Duration delay);
 
-// Runs `child` in a child process, and returns the exit code for this one. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 are handed on to the child.
+// Runs `child` in a child process, and returns the exit code for this one. SIGTERM, SIGINT, SIGHUP,
+// SIGUSR1 and SIGUSR2 are handed on to the child.
 int Supervise(const std::function<int()>& child);
 
 }  // namespace penstock

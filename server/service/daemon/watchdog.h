@@ -40,8 +40,8 @@ class Watchdog {
   std::map<int32_t, Seen> seen_;  // by thread
 };
 
-// Of this process's `thread`, by /proc. False for one that runs or waits for a lock. True where /proc cannot be read, as without
-// descriptors: nobody is ended for what is not known.
+// Of this process's `thread`, by /proc. False for one that runs or waits for a lock. True where
+// /proc cannot be read, as without descriptors: nobody is ended for what is not known.
 bool WaitsForMachine(int32_t thread);
 
 }  // namespace penstock

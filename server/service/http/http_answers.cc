@@ -69,13 +69,15 @@ class Exchange : public httplib::Stream {
 
 }  // namespace
 
-// The library's, without its sockets: those would keep a thread for each connection, for as long as its client likes.
+// The library's, without its sockets: those would keep a thread for each connection, for as long as
+// its client likes.
 class HttpAnswers::Server : public httplib::Server {
  public:
   std::string Answer(std::string request) {
     Exchange exchange(std::move(request));
     bool closed = false;
-    // Of a body that is made here a client gets all, and once: the library would write it for each of some thousand ranges.
+    // Of a body that is made here a client gets all, and once: the library would write it for each
+    // of some thousand ranges.
     process_request(exchange, /*close_connection=*/true, closed,
                     [](httplib::Request& asked) { asked.ranges.clear(); });
     return exchange.TakeAnswer();

@@ -1,5 +1,5 @@
-// What the status page's server says: the page, the numbers in it as JSON, pictures of batches, and the metrics. It only tells: there is
-// no request that changes anything.
+// What the status page's server says: the page, the numbers in it as JSON, pictures of batches, and
+// the metrics. It only tells: there is no request that changes anything.
 //
 // Threads:  any, several at a time.
 // Owns:     nothing; table, monitor and access must outlive it.
@@ -22,8 +22,8 @@ class HttpAnswers {
   HttpAnswers(const PipelineTable& table, const Monitor& monitor, const Access& access);
   ~HttpAnswers();
 
-  // The whole response to a request whose head is complete, after which the connection is to be closed. What follows the head is its body,
-  // as far as it has come.
+  // The whole response to a request whose head is complete, after which the connection is to be
+  // closed. What follows the head is its body, as far as it has come.
   std::string Answer(std::string request);
 
  private:

@@ -1,13 +1,14 @@
-// The status page and the metrics, for browsers and Prometheus on this machine's loopback: connections of one request each, read and
-// written on the event loop, so that a client that says nothing, half of something, or takes nothing keeps nobody else waiting.
+// The status page and the metrics, for browsers and Prometheus on this machine's loopback:
+// connections of one request each, read and written on the event loop, so that a client that says
+// nothing, half of something, or takes nothing keeps nobody else waiting.
 //
 //   asking ──its head is complete──► answering, on a thread ──► telling ──all is sent──► ending, until it hangs up
 //
 // Threads:  the event loop's; answers are made on kThreads of its own.
 // Owns:     its port and the connections. Table, monitor and access must outlive it, and the loop
 //           runs nothing more when it goes.
-// Limits:   kMaxConnections, then the oldest goes; kMaxHeadBytes of a request; kTimeout for it to be
-//           said, and again for its answer to be taken.
+// Limits:   kMaxConnections, then the oldest goes; kMaxHeadBytes of a request; kTimeout for it to
+//           be said, and again for its answer to be taken.
 // Cost:     nothing without requests.
 #pragma once
 

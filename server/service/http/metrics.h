@@ -1,8 +1,8 @@
 // The daemon's counters in Prometheus' text format (version 0.0.4).
 //
 // Threads: safe from any thread.
-// Limits:  one series for each stage and group of a pipeline, none for a single consumer: what comes
-//          and goes would fill the database of whoever collects.
+// Limits:  one series for each stage and group of a pipeline, none for a single consumer: what
+//          comes and goes would fill the database of whoever collects.
 #pragma once
 
 #include <cstdint>

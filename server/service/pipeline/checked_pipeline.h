@@ -1,4 +1,5 @@
-// A spec that was looked through, and is to become a pipeline: its plan, and the numbers that it runs with.
+// A spec that was looked through, and is to become a pipeline: its plan, and the numbers that it
+// runs with.
 //
 // Threads:  safe from any thread.
 // Errors:   InvalidArgument of a name or a number; else what MakePlan() has found.
@@ -26,14 +27,16 @@ absl::Status CheckPipelineName(absl::string_view name);
 // A checked spec: nothing runs yet.
 struct CheckedPipeline {
   std::shared_ptr<const Plan> plan;
-  // For whose batches its rings are laid out: `plan`, or that of a world of fewer hosts, of which each has more rows.
+  // For whose batches its rings are laid out: `plan`, or that of a world of fewer hosts, of which
+  // each has more rows.
   std::shared_ptr<const Plan> layout;
   uint32_t slots = 0;
   int workers = 0;  // 0: one for each processor
   int numa_node = kNoNumaNode;
   uint64_t read_deadline_ns = 0;  // 0: none
 };
-// `fewest_hosts`: for the rows of one of how few hosts its rings have room; 0: for those of `world`.
+// `fewest_hosts`: for the rows of one of how few hosts its rings have room; 0: for those of
+// `world`.
 absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
                                               const v1::WorkerDefaults& defaults, FileSystem& files,
                                               World world = {}, uint32_t fewest_hosts = 0);

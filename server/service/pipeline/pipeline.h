@@ -1,4 +1,5 @@
-// A plan that runs under a name: what its parts make together. Each part has the state that it is named after, and the locks of that.
+// A plan that runs under a name: what its parts make together. Each part has the state that it is
+// named after, and the locks of that.
 //
 //   steering ───────┐                 updates, pauses                       update_mutex_
 //   attachments ────┴─► streams       who reads where, out of which ring    attach_mutex_;  Lock(), mutex_
@@ -7,18 +8,20 @@
 //                          ├─► numbers   workers, slots, read-ahead         mutex_
 //                          └─► events    what is told                       misplaced_mutex_
 //
-// Who has a lock takes only those that stand further down in this order, each of which may be left out:
+// Who has a lock takes only those that stand further down in this order, each of which may be left
+// out:
 //
 //   update_mutex_ or attach_mutex_ ─► streams' Lock() ─► keeper's journal_mutex_ ─► keeper's mutex_ ─► numbers' mutex_
 //
-// Under the streams' mutex_ and under misplaced_mutex_ nothing is taken. Streams, rings, the high-water step and those who listen to events
-// are called under the locks down to journal_mutex_, and never call back under one of their own.
+// Under the streams' mutex_ and under misplaced_mutex_ nothing is taken. Streams, rings, the
+// high-water step and those who listen to events are called under the locks down to journal_mutex_,
+// and never call back under one of their own.
 //
 // Threads:  safe from any thread.
-// Owns:     the executor until Close(), the ring until the last reference to the pipeline is gone: a
-//           consumer's session keeps one, so that a ring outlives its deletion while it is read.
+// Owns:     the executor until Close(), the ring until the last reference to the pipeline is gone:
+//           a consumer's session keeps one, so that a ring outlives its deletion while it is read.
 // Cost:     Create() lists and opens files and allocates the ring; it may take a second for a large
-// one.
+//           one.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +72,8 @@ class Pipeline {
 
   // --- watching ---
   v1::Pipeline Describe() const { return watching_.Describe(); }
-  // `streams`: the ordinals of the streams of its consumers, each of which numbers its own; may be null.
+  // `streams`: the ordinals of the streams of its consumers, each of which numbers its own; may be
+  // null.
   v1::PipelineStats Stats(std::vector<uint64_t>* streams = nullptr) const {
     return watching_.Stats(streams);
   }
@@ -85,7 +89,8 @@ class Pipeline {
   std::vector<WorkerPulse> Pulses() const { return watching_.Pulses(); }
   // Whether whoever asked for what takes long has gone; looked at again and again.
   using Cancelled = std::function<bool()>;
-  // What the workers did for so long, and when consumers waited. FailedPrecondition when that is being asked for already.
+  // What the workers did for so long, and when consumers waited. FailedPrecondition when that is
+  // being asked for already.
   absl::StatusOr<TakenProfile> Profile(absl::Duration duration, const Cancelled& cancelled) {
     return watching_.Profile(duration, cancelled);
   }
@@ -94,8 +99,8 @@ class Pipeline {
 
   // --- attachments ---
   // Where the newcomer's position is no more in the ring that all share, that begins anew there, if
-  // nobody reads it; else the newcomer gets a small ring of its own until it has caught up (replay).
-  // May take as long as making a ring.
+  // nobody reads it; else the newcomer gets a small ring of its own until it has caught up
+  // (replay). May take as long as making a ring.
   absl::StatusOr<Attached> Attach(const Newcomer& newcomer) {
     return attachments_.Attach(newcomer);
   }
@@ -116,8 +121,9 @@ class Pipeline {
   // Its spec as it is now, from the last change on.
   v1::PipelineSpec LastSpec() const { return keeper_.LastSpec(); }
   std::vector<std::string> StageNames() const;
-  // Begins no further batch, or goes on; also after a restart. A pause that cannot be written down is an error, and none. One that ends
-  // ends: where that cannot be written down `notice` says so, and Pause(false) tries again.
+  // Begins no further batch, or goes on; also after a restart. A pause that cannot be written down
+  // is an error, and none. One that ends ends: where that cannot be written down `notice` says so,
+  // and Pause(false) tries again.
   absl::Status Pause(bool paused, std::string* notice = nullptr, const Asker& by = {}) {
     return steering_.Pause(paused, notice, by);
   }
@@ -125,7 +131,8 @@ class Pipeline {
   absl::StatusOr<DrainedAt> Drain(absl::Duration timeout, const Cancelled& cancelled,
                                   const Asker& by = {});
   // Returns the change as it stands in the history; nothing is changed when it fails. Aborted: the
-  // etag is another one. `notice`: why it holds from a later step on than the next one, where no step was asked for.
+  // etag is another one. `notice`: why it holds from a later step on than the next one, where no
+  // step was asked for.
   absl::StatusOr<v1::Change> Update(const RequestedChange& requested,
                                     std::string* notice = nullptr) {
     return steering_.Update(requested, notice);
@@ -151,8 +158,8 @@ class Pipeline {
   int MostWorkers(int wanted) const { return numbers_.MostWorkers(wanted); }
   // Slots that its ring may have within all budgets; 0 while it has none.
   uint32_t MostSlots() const;
-  // Takes them, without a change of the history; `report` is told by Stats(). Nothing while something else is changed, for which nobody
-  // waits here.
+  // Takes them, without a change of the history; `report` is told by Stats(). Nothing while
+  // something else is changed, for which nobody waits here.
   absl::Status Tune(const Tuning& wanted, v1::Autotune report) {
     return steering_.Tune(wanted, std::move(report));
   }
@@ -161,8 +168,8 @@ class Pipeline {
   std::optional<std::set<std::string>> complete_groups() const { return keeper_.complete_groups(); }
   // Keeps its state again, which could not be kept while it was being made.
   void KeepState() { keeper_.KeepState(); }
-  // Its state is not kept any more, and what is being written is waited for; or is kept again. Of a pipeline that is deleted: its name may
-  // be another one's.
+  // Its state is not kept any more, and what is being written is waited for; or is kept again. Of a
+  // pipeline that is deleted: its name may be another one's.
   void Retire(bool retired) { keeper_.Retire(retired); }
   // As HighWater::Look().
   void LookAtHighWater() { basis_.high_water->Look(); }
@@ -170,13 +177,14 @@ class Pipeline {
   void LeaveHighWater();
 
   // --- time passes ---
-  // Whether nobody has read it for `idle_ns` and it may rest: where its position can be found again at
-  // once. From one thread, a few times in `idle_ns`.
+  // Whether nobody has read it for `idle_ns` and it may rest: where its position can be found again
+  // at once. From one thread, a few times in `idle_ns`.
   bool MayRest(uint64_t now_ns, uint64_t idle_ns) { return streams_.MayRest(now_ns, idle_ns); }
-  // Gives its memory and its threads back, unless somebody has come meanwhile. It goes on with the same
-  // step when somebody attaches, or changes it. Waits for its workers.
+  // Gives its memory and its threads back, unless somebody has come meanwhile. It goes on with the
+  // same step when somebody attaches, or changes it. Waits for its workers.
   void Rest() { streams_.Rest(); }
-  // Ends those of its streams in which a read takes longer than its deadline. To be called a few times in that time.
+  // Ends those of its streams in which a read takes longer than its deadline. To be called a few
+  // times in that time.
   void EndAtHungReads() { streams_.EndAtHungReads(); }
   // As Writer::SetGuestWait, from the next Tick() on.
   void SetGuestWait(uint64_t guest_wait_ns) { streams_.SetGuestWait(guest_wait_ns); }

@@ -16,11 +16,12 @@ namespace penstock {
 namespace {
 
 constexpr size_t kMaxReplays = 8;
-// With those whose consumers have gone, and which are ending: after a moment, or when their workers come back from a disk.
+// With those whose consumers have gone, and which are ending: after a moment, or when their workers
+// come back from a disk.
 constexpr size_t kMaxReplaysAndEnding = 4 * kMaxReplays;
 constexpr uint32_t kReplaySlots = 3;
-// After a restart the shared stream begins so far behind its first consumer at most, in rings; who is
-// further behind is served by itself.
+// After a restart the shared stream begins so far behind its first consumer at most, in rings; who
+// is further behind is served by itself.
 constexpr uint64_t kMaxSpreadRings = 4;
 
 // Whether it is a position's fault that no stream begins there, and not the machine's.
@@ -127,7 +128,8 @@ absl::StatusOr<Attached> PipelineAttachments::Enter(const Newcomer& newcomer) {
   ring::Writer& writer = stream->writer();
   const bool is_ahead = placed.position.step > writer.published();
   const bool is_split = placed.spec.mode == ring::GroupMode::kSplit;
-  // Whoever comes next is to find the stream where those left it whose it is: a guest's cursor moves nobody but itself.
+  // Whoever comes next is to find the stream where those left it whose it is: a guest's cursor
+  // moves nobody but itself.
   const bool is_alone = !placed.spec.is_guest && streams_.MayMove(writer, placed.spec.group);
   if (placed.spec.is_guest && is_ahead && !is_split) return Replay(placed);
   const bool is_far = is_ahead || (is_split && placed.position.step != writer.floor());

@@ -1,6 +1,8 @@
-// Who reads a pipeline, and where: consumers enter the stream that all share, have it moved, or catch up in a small ring of their own.
+// Who reads a pipeline, and where: consumers enter the stream that all share, have it moved, or
+// catch up in a small ring of their own.
 //
-// Threads:  safe from any thread; one attachment after the other, since it may make the shared stream anew.
+// Threads:  safe from any thread; one attachment after the other, since it may make the shared
+//           stream anew.
 // Cost:     as long as making a ring takes.
 #pragma once
 
@@ -64,13 +66,15 @@ class PipelineAttachments {
   bool MayDecide(const Newcomer& placed) const;
   // What stands in front of it was had, unless it is apart.
   void RaiseFor(const Attached& attached) const;
-  // Of those of StartAgain() that have no result yet, who is at the lowest position from which a stream can be made; -1: nobody.
+  // Of those of StartAgain() that have no result yet, who is at the lowest position from which a
+  // stream can be made; -1: nobody.
   int FindLowest(const std::vector<Newcomer>& placed,
                  const std::vector<absl::StatusOr<Attached>>& results, uint64_t highest) const;
   // Neither its owner nor the daemon's user, nor allowed to control it.
   bool IsGuest(const Newcomer& newcomer) const;
   absl::StatusOr<Attached> Enter(const Newcomer& newcomer);
-  // Who catches up in a ring of its own has its name or rank as those in the shared one have: AlreadyExists, or it is sent away.
+  // Who catches up in a ring of its own has its name or rank as those in the shared one have:
+  // AlreadyExists, or it is sent away.
   absl::Status MakeWay(const ring::ConsumerSpec& spec) const;
   // A ring of its own for one who is behind the shared one.
   absl::StatusOr<Attached> Replay(const Newcomer& newcomer);

@@ -11,8 +11,9 @@
 
 namespace penstock {
 
-// REQUIRES: the pipeline of that name is paused. DeadlineExceeded names who has not taken all; Cancelled: `cancelled`, which is looked at
-// again and again; Unavailable: there is nothing to wait for.
+// REQUIRES: the pipeline of that name is paused. DeadlineExceeded names who has not taken all;
+// Cancelled: `cancelled`, which is looked at again and again; Unavailable: there is nothing to wait
+// for.
 absl::StatusOr<DrainedAt> WaitUntilTaken(const std::string& name, const PipelineStreams& streams,
                                          absl::Duration timeout,
                                          const std::function<bool()>& cancelled);

@@ -150,7 +150,8 @@ absl::StatusOr<bool> PipelineKeeper::Pause(bool paused, std::string* notice) {
                                      written.message()));
   }
   if (unkept_) {
-    // A pause that could not be ended because of a full disk would be worse than one that comes back.
+    // A pause that could not be ended because of a full disk would be worse than one that comes
+    // back.
     const std::string text = absl::StrCat(
         "it goes on, but would be paused again after a restart of the daemon, as this could not be "
         "written down: ",

@@ -1,5 +1,6 @@
-// What of a pipeline comes back after a restart of the daemon (KeptState), and the writing of it: its timeline, whether it is paused, what
-// its groups were given, and which of them are complete. What is to have an effect is written down first.
+// What of a pipeline comes back after a restart of the daemon (KeptState), and the writing of it:
+// its timeline, whether it is paused, what its groups were given, and which of them are complete.
+// What is to have an effect is written down first.
 //
 // Threads:  safe from any thread. What writes waits for the disk, and for nothing else.
 // Owns:     the timeline.
@@ -41,22 +42,24 @@ class PipelineKeeper {
     std::lock_guard<std::mutex> lock(mutex_);
     return timeline_;
   }
-  // Calls `look` while nobody exchanges the timeline, nor takes the numbers of its last change. It takes no lock but that of the numbers.
+  // Calls `look` while nobody exchanges the timeline, nor takes the numbers of its last change. It
+  // takes no lock but that of the numbers.
   void Look(const std::function<void(const Timeline& timeline)>& look) const;
   // Its spec as it is now, from the last change on.
   v1::PipelineSpec LastSpec() const;
   // The position of a cursor, of the beginning for "".
   absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
 
-  // Writes a timeline down and takes it; then, at the same moment to whoever looks, calls `take` for the numbers of its last change, which
-  // may be null. Aborted:
+  // Writes a timeline down and takes it; then, at the same moment to whoever looks, calls `take`
+  // for the numbers of its last change, which may be null. Aborted:
   // it is not made of the one with that etag.
   absl::Status Keep(const std::string& etag, Timeline timeline, const std::function<void()>& take);
-  // The change that waits for any epoch waits for that one. False as EpochBegins(), from where it is called, too: a successor would find
-  // another one, where streams begin further on.
+  // The change that waits for any epoch waits for that one. False as EpochBegins(), from where it
+  // is called, too: a successor would find another one, where streams begin further on.
   bool EpochIsKnown(uint64_t epoch);
-  // The change that waits for its epoch begins at that step. False where that could not be written down: then it waits on, as a successor
-  // would not know that somebody has steps of it, and is asked again. From a stream's own thread.
+  // The change that waits for its epoch begins at that step. False where that could not be written
+  // down: then it waits on, as a successor would not know that somebody has steps of it, and is
+  // asked again. From a stream's own thread.
   bool EpochBegins(uint64_t step);
   // How long an epoch has waited for its beginning to be written down; nullopt: none does.
   std::optional<uint64_t> EpochUnkeptNs() const;
@@ -70,7 +73,8 @@ class PipelineKeeper {
 
   // What the group was given, if it was.
   std::optional<std::pair<ring::SlowPolicy, uint32_t>> SlowPolicyOf(const std::string& group) const;
-  // ResourceExhausted for too many groups; another error where it cannot be written down: then nothing is changed.
+  // ResourceExhausted for too many groups; another error where it cannot be written down: then
+  // nothing is changed.
   absl::Status SetSlowPolicy(const std::string& group, ring::SlowPolicy slow, uint32_t lag_ms);
 
   // As in KeptState.
@@ -87,8 +91,8 @@ class PipelineKeeper {
   void Retire(bool retired);
 
  private:
-  // Writes down what has become of the change that waits, and takes it. False where that cannot be written: then "`what` could not be written
-  // down" is told, once. REQUIRES: journal_mutex_.
+  // Writes down what has become of the change that waits, and takes it. False where that cannot be
+  // written: then "`what` could not be written down" is told, once. REQUIRES: journal_mutex_.
   bool KeepEpoch(Timeline timeline, const std::string& what);
   // REQUIRES: mutex_.
   KeptState StateWith(const Timeline& timeline) const;
@@ -101,7 +105,8 @@ class PipelineKeeper {
   const PipelineOptions& options_;
   const PipelineEvents& events_;
 
-  // One change of what is kept after the other, with its writing. Before mutex_; who has it waits for nothing but the disk.
+  // One change of what is kept after the other, with its writing. Before mutex_; who has it waits
+  // for nothing but the disk.
   std::mutex journal_mutex_;
   bool retired_ = false;  // under journal_mutex_
   bool unkept_ = false;   // under journal_mutex_: it goes on, but is written down as paused

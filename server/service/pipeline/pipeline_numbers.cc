@@ -54,8 +54,8 @@ int PipelineNumbers::Chosen(int workers) const {
   return had == 0 ? workers : std::min(workers, had);
 }
 
-// A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has no fixed size has some bytes to
-// spare.
+// A slot's tensors begin on pages of their own, huge ones where variable memory grows, and what has
+// no fixed size has some bytes to spare.
 uint64_t PipelineNumbers::SlotCost() const {
   const uint64_t bytes = checked_.layout->slot_bytes();
   const uint64_t page_bytes = checked_.plan->variable_grows() ? ring::kHugePageBytes : 0;

@@ -1,7 +1,9 @@
-// Numbers that a pipeline may be given while it runs, without effect on its batches: workers, slots, how far it reads ahead, and its budget
-// of memory. By hand, or by the daemon where nobody has named them.
+// Numbers that a pipeline may be given while it runs, without effect on its batches: workers,
+// slots, how far it reads ahead, and its budget of memory. By hand, or by the daemon where nobody
+// has named them.
 //
-// Threads:  safe from any thread; Apply(), Undo() and Tune() one at a time, while no stream is made (PipelineStreams::Lock).
+// Threads:  safe from any thread; Apply(), Undo() and Tune() one at a time, while no stream is made
+//           (PipelineStreams::Lock).
 // Owns:     the numbers. Streams are told of them, and have no others.
 #pragma once
 
@@ -31,16 +33,17 @@ class PipelineNumbers {
   // `history`: what its changes name is taken.
   PipelineNumbers(const PipelineBasis& basis, const std::vector<v1::Change>& history);
 
-  // Takes its workers out of what its owner may have (DaemonConfig.user_quota), before anything runs: ResourceExhausted where they are not
-  // to be had. What comes back after a restart has what it had.
+  // Takes its workers out of what its owner may have (DaemonConfig.user_quota), before anything
+  // runs: ResourceExhausted where they are not to be had. What comes back after a restart has what
+  // it had.
   absl::Status TakeWorkers(bool returns);
 
   // InvalidArgument, or FailedPrecondition, for what cannot be had.
   absl::Status Check(const v1::Change& change) const;
   // What a change does to the streams that run, the shared one first. They are held.
   absl::Status Apply(const v1::Change& change, const std::vector<std::shared_ptr<Stream>>& streams);
-  // The way back, of a change that is not taken: whoever chose the numbers, and though a limit of memory may change slots that the change
-  // does not name.
+  // The way back, of a change that is not taken: whoever chose the numbers, and though a limit of
+  // memory may change slots that the change does not name.
   void Undo(const v1::Change& change, uint32_t slots_before,
             const std::vector<std::shared_ptr<Stream>>& streams);
   // Those of a change are the pipeline's from here on.

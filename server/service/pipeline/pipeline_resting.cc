@@ -1,4 +1,5 @@
-// A pipeline that nobody reads gives its memory and its threads back, and goes on where it was when somebody comes.
+// A pipeline that nobody reads gives its memory and its threads back, and goes on where it was when
+// somebody comes.
 
 #include <memory>
 #include <mutex>

@@ -237,7 +237,8 @@ absl::Status PipelineSteering::PlaceAtEpoch(const RequestedChange& requested,
     change->set_step(0);
     return absl::OkStatus();
   }
-  // The first behind what somebody may have had, and behind the first step of a change that has not been begun.
+  // The first behind what somebody may have had, and behind the first step of a change that has not
+  // been begun.
   const uint64_t changed = timeline.last().first_step;
   const uint64_t from = std::max(known_from, std::max(next, changed) + 1);
   change->set_epoch(0);

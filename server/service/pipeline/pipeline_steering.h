@@ -1,4 +1,5 @@
-// What changes a pipeline while it runs: updates of its spec, seeks, numbers, pauses, and what becomes of a group's slow consumers.
+// What changes a pipeline while it runs: updates of its spec, seeks, numbers, pauses, and what
+// becomes of a group's slow consumers.
 //
 // Threads:  safe from any thread; one update after the other.
 // Cost:     an update of stages makes a plan, which lists and opens files, before anything is held.
@@ -23,7 +24,8 @@
 
 namespace penstock {
 
-// The last step that a change may name: no stream gets so far, and one that waits beyond would hold up all others.
+// The last step that a change may name: no stream gets so far, and one that waits beyond would hold
+// up all others.
 inline constexpr uint64_t kMaxChangeStep = uint64_t{1} << 62;
 
 // What UpdatePipelineRequest and SeekPipelineRequest ask for.
@@ -71,7 +73,8 @@ class PipelineSteering {
   std::string WhyLater(uint64_t earliest, uint64_t next) const;
   // Whether all hosts of a world can be given the change alike.
   absl::Status CheckWorld(const RequestedChange& requested) const;
-  // PermissionDenied where somebody else would have the owner's processes call a function that they do not call.
+  // PermissionDenied where somebody else would have the owner's processes call a function that they
+  // do not call.
   absl::Status CheckFunctions(const RequestedChange& requested, const Timeline& timeline) const;
   // Takes the change back that waits. REQUIRES: update_mutex_.
   absl::StatusOr<v1::Change> Withdraw(const RequestedChange& requested, Timeline timeline);

@@ -1,9 +1,11 @@
-// The streams of a pipeline: the one that its consumers share, and a small one for each consumer that is catching up. Which there are, how
-// they are made, moved, put to rest and ended.
+// The streams of a pipeline: the one that its consumers share, and a small one for each consumer
+// that is catching up. Which there are, how they are made, moved, put to rest and ended.
 //
 // Threads:  safe from any thread. What says REQUIRES: Lock() is called by whoever has that lock.
-// Owns:     the shared stream until it rests or is moved; the small ones belong to the sessions of their consumers.
-// Cost:     what makes a stream allocates a ring, which may take a second for a large one, and may read files.
+// Owns:     the shared stream until it rests or is moved; the small ones belong to the sessions of
+//           their consumers.
+// Cost:     what makes a stream allocates a ring, which may take a second for a large one, and may
+//           read files.
 #pragma once
 
 #include <atomic>
@@ -46,8 +48,8 @@ class PipelineStreams {
         numbers_(numbers),
         keeper_(keeper) {}
 
-  // No stream is made, moved or put to rest by others while it is held: what is changed meanwhile reaches all that there will be. It may
-  // be held for as long as a disk likes.
+  // No stream is made, moved or put to rest by others while it is held: what is changed meanwhile
+  // reaches all that there will be. It may be held for as long as a disk likes.
   [[nodiscard]] std::unique_lock<std::mutex> Lock() {
     return std::unique_lock<std::mutex>(making_mutex_);
   }
@@ -88,19 +90,21 @@ class PipelineStreams {
   std::optional<absl::Status> outcome() const;
   // Whether StartAgain() found too little memory, or too few threads, and may be called again.
   bool MayBeginLater() const;
-  // Whether nobody loses anything when the stream goes elsewhere for a consumer of `group`: no consumer that takes or holds something, no
-  // other split group with steps that were held and are not done, and no group of before a restart.
+  // Whether nobody loses anything when the stream goes elsewhere for a consumer of `group`: no
+  // consumer that takes or holds something, no other split group with steps that were held and are
+  // not done, and no group of before a restart.
   bool MayMove(const ring::Writer& writer, std::string_view group) const;
 
   // --- making them. REQUIRES: Lock(), or nobody else has the pipeline yet ---
-  // Whom a stream is for. One who is behind finds nothing there that others wait for; apart: as Stream::is_apart(), FailedPrecondition where
-  // changes are still to come.
+  // Whom a stream is for. One who is behind finds nothing there that others wait for; apart: as
+  // Stream::is_apart(), FailedPrecondition where changes are still to come.
   enum class For { kAll, kOne, kOneApart };
   absl::StatusOr<std::shared_ptr<Stream>> Make(const std::string& cursor, uint32_t slots,
                                                const MemoryOwner& owner, For whom = For::kAll);
   // It is the shared one from the beginning, and starts.
   absl::Status Begin(const std::shared_ptr<Stream>& stream);
-  // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes on where it was.
+  // Makes the shared stream anew, which nobody reads. Where that fails, and there was one, it goes
+  // on where it was.
   absl::Status Restart(const std::string& cursor);
   // The one that Restart() has made has groups of before the restart of the daemon, or has not.
   void SetHasRestoredGroups(bool has) { has_restored_groups_ = has; }

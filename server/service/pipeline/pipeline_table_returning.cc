@@ -1,4 +1,5 @@
-// The pipelines that a daemon before this one has left: those that come back, and those that are set aside.
+// The pipelines that a daemon before this one has left: those that come back, and those that are
+// set aside.
 
 #include <map>
 #include <memory>

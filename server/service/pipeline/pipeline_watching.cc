@@ -63,8 +63,8 @@ void TakeOlder(const std::optional<CallUnderWay>& call, std::optional<CallUnderW
 }
 
 // Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
-// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
-// them, whose numbers cannot be compared.
+// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements
+// of them, whose numbers cannot be compared.
 uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
   if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
   const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;
@@ -78,7 +78,8 @@ uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int s
   return before > behind ? before - behind : 0;
 }
 
-// How often a stage takes of each of its inputs, where its op weighs them. `stage`: as the spec has it.
+// How often a stage takes of each of its inputs, where its op weighs them. `stage`: as the spec has
+// it.
 void SayWeights(const v1::Stage& stage, v1::StageStats* out) {
   const OpTraits& traits = TraitsOf(stage);
   if (traits.weights == 0) return;

@@ -1,6 +1,8 @@
-// How many pipelines and workers each user may have at a time (DaemonConfig.user_quota), and how many workers each has.
+// How many pipelines and workers each user may have at a time (DaemonConfig.user_quota), and how
+// many workers each has.
 //
-// Threads:  UserQuotas is safe from any thread; a WorkerShare has one caller at a time, but for workers() and Most().
+// Threads:  UserQuotas is safe from any thread; a WorkerShare has one caller at a time, but for
+//           workers() and Most().
 // Owns:     counts. A share gives back what it has when it goes.
 // Limits:   a user without a quota has none; nobody's pipelines (uid -1) count for nobody.
 // Cost:     a look at each quota, some ten nanoseconds; never on the data path.
@@ -59,9 +61,11 @@ class WorkerShare {
   WorkerShare(const WorkerShare&) = delete;
   WorkerShare& operator=(const WorkerShare&) = delete;
 
-  // From now on so many. ResourceExhausted, and nothing is changed, where those are more than it has and than its owner may have.
+  // From now on so many. ResourceExhausted, and nothing is changed, where those are more than it
+  // has and than its owner may have.
   absl::Status Have(int workers);
-  // From now on so many or, where the owner may not have them, as many as there are: how many. ResourceExhausted where there is none.
+  // From now on so many or, where the owner may not have them, as many as there are: how many.
+  // ResourceExhausted where there is none.
   absl::StatusOr<int> HaveUpTo(int workers);
   // Whatever the quota: what came back after a restart, or had them before.
   void Keep(int workers) { Set(workers); }

@@ -1,11 +1,13 @@
-// The accounts of what pipelines compute and keep (base/memory_account.h), and their limits: those of the configuration and of specs, or
-// shares of what the daemon may use.
+// The accounts of what pipelines compute and keep (base/memory_account.h), and their limits: those
+// of the configuration and of specs, or shares of what the daemon may use.
 //
 // Threads:  safe from any thread.
 // Owns:     the account of the whole daemon; a pipeline has its own.
-// Limits:   a pipeline half, all together three quarters of the control group's limit or the machine's memory, where nobody has named
-//           others. Whatever the limits, nothing is taken that the control group or the machine has not got.
-// Cost:     its making reads a handful of small files, as does each further 64 MiB that pipelines take together.
+// Limits:   a pipeline half, all together three quarters of the control group's limit or the
+//           machine's memory, where nobody has named others. Whatever the limits, nothing is taken
+//           that the control group or the machine has not got.
+// Cost:     its making reads a handful of small files, as does each further 64 MiB that pipelines
+//           take together.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +36,8 @@ class WorkMemory {
   // InvalidArgument where the spec asks for what it may not have.
   absl::Status Check(const v1::PipelineSpec& spec) const;
 
-  // A new account. `shown`: told at each change what has been taken; may be null, and must outlive the account. REQUIRES: Check().
+  // A new account. `shown`: told at each change what has been taken; may be null, and must outlive
+  // the account. REQUIRES: Check().
   std::shared_ptr<MemoryAccount> AccountOf(const v1::PipelineSpec& spec,
                                            std::shared_ptr<MemoryAccount::Shown> shown) const;
 

@@ -48,8 +48,8 @@ class Access {
   // Whether any rule gives `who` any right.
   bool MayConnect(const Identity& who) const;
 
-  // PermissionDenied names the user, the right and the setting; ResourceExhausted when the user asks
-  // more often than connection_limits.max_requests_per_s.
+  // PermissionDenied names the user, the right and the setting; ResourceExhausted when the user
+  // asks more often than connection_limits.max_requests_per_s.
   absl::Status Admit(const Identity& who, v1::Right right, const std::string& pipeline);
 
   // The right alone, for lists: it costs no request.
@@ -74,8 +74,8 @@ class Access {
   std::atomic<uint64_t> no_place_{0};
 };
 
-// The process at the other end of a Unix socket; with its main group alone where the kernel tells no
-// more, or there are more than 256.
+// The process at the other end of a Unix socket; with its main group alone where the kernel tells
+// no more, or there are more than 256.
 Identity IdentityOf(int socket, uid_t uid, gid_t gid);
 
 }  // namespace penstock

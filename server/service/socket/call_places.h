@@ -1,8 +1,9 @@
-// The calls that run at the same time, each in a thread of gRPC's: no user has so many that others get none. Calls that go on telling are
-// not counted here; they have places of their own.
+// The calls that run at the same time, each in a thread of gRPC's: no user has so many that others
+// get none. Calls that go on telling are not counted here; they have places of their own.
 //
-// A call takes its place before its method begins, by an interceptor, and gives it back in whatever way it is left. One that gets none is
-// refused by its method, with a sentence, or, of gRPC's own services, cancelled.
+// A call takes its place before its method begins, by an interceptor, and gives it back in whatever
+// way it is left. One that gets none is refused by its method, with a sentence, or, of gRPC's own
+// services, cancelled.
 //
 // Threads:  safe from any thread.
 // Limits:   kMaxCalls.

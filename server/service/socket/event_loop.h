@@ -1,11 +1,11 @@
 // Waits for descriptors and deadlines on one thread and calls whoever asked.
 //
-// Threads:  Stop() and Post() from any thread; everything else on the thread that runs Run(), or before it.
+// Threads:  Stop() and Post() from any thread; everything else on the thread that runs Run(), or
+//           before it.
 // Owns:     its epoll and wake-up descriptors; watched descriptors stay their owners' and are
-// removed
-//           before they are closed.
-// Limits:   a callback must not block. Timers are due by running time (base/running_clock.h): a pause of the process
-//           makes nobody late.
+//           removed before they are closed.
+// Limits:   a callback must not block. Timers are due by running time (base/running_clock.h): a
+//           pause of the process makes nobody late.
 // Cost:     a system call a wake-up, a map look-up an event.
 #pragma once
 

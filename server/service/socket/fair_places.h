@@ -1,5 +1,6 @@
-// How users share a limited number of places, so that none keeps others out. Where all are taken, whoever has most gives up the one that has
-// been quiet for longest, for somebody who has fewer (FairPlaces); or, of places that nobody is turned out of, some are kept (MayTakePlace).
+// How users share a limited number of places, so that none keeps others out. Where all are taken,
+// whoever has most gives up the one that has been quiet for longest, for somebody who has fewer
+// (FairPlaces); or, of places that nobody is turned out of, some are kept (MayTakePlace).
 //
 // Threads:  not safe from several at a time.
 // Limits:   as many places as its owner lets it have.
@@ -32,8 +33,8 @@ class FairPlaces {
 
   size_t size() const { return places_.size(); }
   size_t HeldBy(uid_t user) const;
-  // The place that another user is to give up for a further one of `user`; none where nobody has two more than `user`, so that nobody
-  // is turned out in turns.
+  // The place that another user is to give up for a further one of `user`; none where nobody has
+  // two more than `user`, so that nobody is turned out in turns.
   std::optional<Place> ToGiveUp(uid_t user) const;
   // The place of `user` himself that has been quiet for longest.
   std::optional<Place> QuietestOf(uid_t user) const;

@@ -87,7 +87,8 @@ void Listener::Admit(ring::Descriptor socket) {
           "refused so far)",
           peer.uid, refused_);
     }
-    // A consumer reads it, whether or not its request has come; to the control plane it is a connection that ends.
+    // A consumer reads it, whether or not its request has come; to the control plane it is a
+    // connection that ends.
     ring::SendReply(
         socket.get(),
         {ring::Code::kPermissionDenied, absl::StrCat("penstockd refuses the connection: user ",

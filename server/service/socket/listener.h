@@ -3,8 +3,7 @@
 // Threads:  the event loop's.
 // Owns:     a spare descriptor; the listening descriptor stays the caller's.
 // Limits:   without free descriptors a connection is accepted on the spare one and closed, so that
-// it
-//           is refused rather than left waiting, and the loop does not spin.
+//           it is refused rather than left waiting, and the loop does not spin.
 #pragma once
 
 #include <sys/types.h>

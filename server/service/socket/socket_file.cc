@@ -73,8 +73,8 @@ bool IsAt(int fd, const std::string& path) {
          open_file.st_ino == named_file.st_ino && open_file.st_dev == named_file.st_dev;
 }
 
-// Whether `lock` may be written to: somebody else's file, or one that has another name too, was laid
-// here by who wants the daemon to overwrite it, or to keep its place.
+// Whether `lock` may be written to: somebody else's file, or one that has another name too, was
+// laid here by who wants the daemon to overwrite it, or to keep its place.
 absl::Status CheckLock(int lock, const std::string& lock_path) {
   struct stat file;
   if (fstat(lock, &file) != 0) return absl::ErrnoToStatus(errno, "cannot look at the lock");

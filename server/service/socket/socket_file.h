@@ -1,12 +1,14 @@
 // The daemon's Unix socket in the file system, and the lock that makes it the only daemon there.
 //
-// Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and the number of its
-// PID namespace, a line each, and is locked (flock) as long as the daemon lives; a socket without a locked file beside it is left over from a
-// crash and is replaced. A lock that belongs to somebody else, is a link, or has another name too is
-// refused: nothing is written to what others have laid there.
+// Beside the socket `PATH` stands `PATH.lock`, which holds the daemon's process id and the number
+// of its PID namespace, a line each, and is locked (flock) as long as the daemon lives; a socket
+// without a locked file beside it is left over from a crash and is replaced. A lock that belongs to
+// somebody else, is a link, or has another name too is refused: nothing is written to what others
+// have laid there.
 //
 // Threads: none.
-// Owns:    the listening descriptor, the lock, and both files until it is destroyed; not what others have put in their place.
+// Owns:    the listening descriptor, the lock, and both files until it is destroyed; not what
+//          others have put in their place.
 #pragma once
 
 #include <sys/types.h>
@@ -25,7 +27,8 @@ class SocketFile {
  public:
   // Makes the directory (0750) if it is missing, takes the lock, binds (0660) and listens.
   // FailedPrecondition naming the other daemon's process id when the lock is held; AlreadyExists
-  // when something that is no socket stands at `path`; PermissionDenied for a lock of somebody else.
+  // when something that is no socket stands at `path`; PermissionDenied for a lock of somebody
+  // else.
   static absl::StatusOr<std::unique_ptr<SocketFile>> Create(const std::string& path);
 
   // The same for a socket at which the service manager listens already: its file is the service
@@ -37,12 +40,14 @@ class SocketFile {
 
   int fd() const { return socket_.get(); }
 
-  // The process id of the daemon that was here before, in this PID namespace, and did not end by itself; 0: there was none.
+  // The process id of the daemon that was here before, in this PID namespace, and did not end by
+  // itself; 0: there was none.
   pid_t predecessor() const { return predecessor_; }
 
   // Whether both files still stand at their paths; of a service manager's socket, the lock.
   bool IsInPlace() const;
-  // Makes them again where they were removed, with another descriptor to listen at. Errors as Create(); then the descriptor is as it was.
+  // Makes them again where they were removed, with another descriptor to listen at. Errors as
+  // Create(); then the descriptor is as it was.
   absl::Status PutBack();
 
   // Removes the directory too, at the end, if that leaves it empty: for a private daemon, whose

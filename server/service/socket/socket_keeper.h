@@ -1,9 +1,11 @@
-// Keeps the daemon within reach: once a second it looks whether the socket's file and the lock beside it still stand where clients look for
-// them, and puts back what somebody has removed, such as a cleaner of temporary folders. Connections and batches do not notice.
+// Keeps the daemon within reach: once a second it looks whether the socket's file and the lock
+// beside it still stand where clients look for them, and puts back what somebody has removed, such
+// as a cleaner of temporary folders. Connections and batches do not notice.
 //
 // Threads:  the event loop's.
 // Owns:     the listener; the socket's file stays the caller's.
-// Limits:   what has come in their place, another daemon or something that is no socket, is left alone, and said once.
+// Limits:   what has come in their place, another daemon or something that is no socket, is left
+//           alone, and said once.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,10 @@
 // Threads for what an event loop must not wait for.
 //
-// Threads:  Run() from any thread; tasks run on the pool's, several at a time, but those for one object one after the other: what hangs
-//           for it keeps one thread.
+// Threads:  Run() from any thread; tasks run on the pool's, several at a time, but those for one
+//           object one after the other: what hangs for it keeps one thread.
 // Owns:     its threads; the destructor waits for the tasks that run and drops those that wait.
-// Limits:   kMaxWaiting tasks in the queue; where the system has no more threads, fewer than were asked for.
+// Limits:   kMaxWaiting tasks in the queue; where the system has no more threads, fewer than were
+//           asked for.
 #pragma once
 
 #include <algorithm>
@@ -50,7 +51,8 @@ class TaskPool {
   // Why there is no thread at all, if that is so: then nothing that it is given is ever run.
   const absl::Status& status() const { return status_; }
 
-  // False when there are too many already. `object`: what it is for, which it keeps alive; null: nothing.
+  // False when there are too many already. `object`: what it is for, which it keeps alive; null:
+  // nothing.
   bool Run(std::function<void()> work, const void* object = nullptr) {
     {
       std::lock_guard<std::mutex> lock(mutex_);

@@ -1,4 +1,5 @@
-// Accepts connections by TCP: for the control plane with certificates (TcpOptions), and for the status page.
+// Accepts connections by TCP: for the control plane with certificates (TcpOptions), and for the
+// status page.
 //
 // Threads:  the event loop's.
 // Owns:     the listening socket.
@@ -28,8 +29,8 @@ absl::StatusOr<Certificates> ReadCertificates(const v1::TcpOptions& options);
 
 class TcpListener {
  public:
-  // `on_connection` gets each connection, which does not block, with the number that it comes from. Errors begin with `field`, which says
-  // where the address comes from.
+  // `on_connection` gets each connection, which does not block, with the number that it comes from.
+  // Errors begin with `field`, which says where the address comes from.
   using OnConnection = std::function<void(ring::Descriptor socket, const std::string& address)>;
   static absl::StatusOr<std::unique_ptr<TcpListener>> Create(EventLoop& loop,
                                                              absl::string_view field,

@@ -1,4 +1,5 @@
-// Places of one kind that users share, each of which somebody holds for as long as he likes: as MayTakePlace() has it.
+// Places of one kind that users share, each of which somebody holds for as long as he likes: as
+// MayTakePlace() has it.
 //
 // Threads:  safe from any thread.
 // Cost:     a lock and a look-up.

@@ -1,5 +1,5 @@
-// Writes down who is attached (PipelineJournal::PutConsumers) on a thread of its own: a state folder whose disk is slow or hangs delays
-// who attaches, and nobody else.
+// Writes down who is attached (PipelineJournal::PutConsumers) on a thread of its own: a state
+// folder whose disk is slow or hangs delays who attaches, and nobody else.
 //
 // Threads:  any.
 // Owns:     its thread. The destructor waits until all is written.
@@ -35,10 +35,12 @@ class ConsumerNotes {
   // Why nothing is written, if the system had no thread for it: `done` is never called then.
   const absl::Status& status() const { return status_; }
 
-  // `done` is called, by the thread of this, when this state or a newer one has been written, or could not be, which is logged.
+  // `done` is called, by the thread of this, when this state or a newer one has been written, or
+  // could not be, which is logged.
   void Put(const std::string& pipeline, Consumers consumers, std::function<void()> done);
 
-  // Logs that a write takes long, and that it has returned. To be called a few times a second, by one thread.
+  // Logs that a write takes long, and that it has returned. To be called a few times a second, by
+  // one thread.
   void TellIfSlow();
 
  private:

@@ -1,18 +1,23 @@
-// How far a pipeline has been handed out: the first step that nobody can ever have had, of this daemon or of one before it. A change of
-// what its batches hold begins there or later, never behind it.
+// How far a pipeline has been handed out: the first step that nobody can ever have had, of this
+// daemon or of one before it. A change of what its batches hold begins there or later, never behind
+// it.
 //
 //   step   0            handed out                claimed           limit
 //          ├──────────────┴──────────────────────────┴────────────────┴───────────►
 //          what somebody may have had                may be claimed    waits until more is reserved
 //
-// A step is claimed before it is made. Only those below the limit are, and the limit is on the disk (HighWaterFile) before it holds, so
-// that after any death, of the machine too, the next daemon knows a step that nobody has had: the limit. It is raised in ranges, long
-// before it is reached: a range is what is made in kLead, or in four times what writing took last if that is more, and the next one is
-// asked for as soon as less than one is left. So the data path does not wait for the disk. Where the disk hangs, or refuses,
-// for longer than that, no step is claimed until it is back: what could not be kept would be forgotten. Where less is made the limit is
-// lowered again, so that a change after a death need not wait for long. A clean end writes what was handed out, exactly.
+// A step is claimed before it is made. Only those below the limit are, and the limit is on the disk
+// (HighWaterFile) before it holds, so that after any death, of the machine too, the next daemon
+// knows a step that nobody has had: the limit. It is raised in ranges, long before it is reached: a
+// range is what is made in kLead, or in four times what writing took last if that is more, and the
+// next one is asked for as soon as less than one is left. So the data path does not wait for the
+// disk. Where the disk hangs, or refuses, for longer than that, no step is claimed until it is
+// back: what could not be kept would be forgotten. Where less is made the limit is lowered again,
+// so that a change after a death need not wait for long. A clean end writes what was handed out,
+// exactly.
 //
-// Threads:  safe from any thread. The disk is waited for by whoever runs what `run_later` is given, in WriteFirst() and in WriteLast().
+// Threads:  safe from any thread. The disk is waited for by whoever runs what `run_later` is given,
+//           in WriteFirst() and in WriteLast().
 // Limits:   a range has kLeastRange to kMostRange steps.
 // Cost:     MayClaim() and Published() are a few operations under a lock, one each a step.
 #pragma once
@@ -34,10 +39,12 @@ namespace penstock {
 
 struct HighWaterOptions {
   std::string pipeline;
-  // Makes it durable that steps in front of that one may be handed out; null: nothing is to be known later, and there is no limit.
+  // Makes it durable that steps in front of that one may be handed out; null: nothing is to be
+  // known later, and there is no limit.
   std::function<absl::Status(uint64_t step)> write = nullptr;
   std::string path = {};  // where that is, for who is told
-  // The limit as it is written down, and whether it is an earlier daemon's, of which steps up to there may have been handed out.
+  // The limit as it is written down, and whether it is an earlier daemon's, of which steps up to
+  // there may have been handed out.
   uint64_t limit = 0;
   bool is_of_before = false;
   // Runs a task soon, on another thread; false: not now.
@@ -74,7 +81,8 @@ class HighWater : public std::enable_shared_from_this<HighWater> {
   // Somebody has come who has had what stands in front of that step.
   void Raise(uint64_t step);
 
-  // Lowers the limit where less is made than was reserved for, and tries again what failed. To be called a few times a second.
+  // Lowers the limit where less is made than was reserved for, and tries again what failed. To be
+  // called a few times a second.
   void Look();
   // For how long no step could be claimed since the limit is reached; nullopt where they can be.
   std::optional<uint64_t> HeldBackNs() const;

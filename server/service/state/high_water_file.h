@@ -1,10 +1,11 @@
-// The file in which a daemon leaves for its successors the first step of a pipeline that nobody can have been handed.
+// The file in which a daemon leaves for its successors the first step of a pipeline that nobody can
+// have been handed.
 //
 //   file:  record │ zeros up to 512 bytes │ record │ zeros up to 512 bytes
 //   record:  "PNHIGH01" │ sequence (u64) │ step (u64) │ CRC-32C of what stands before it (u32)
 //
-// The record that was not written last is written in place: no room on the disk is needed for it, and after a loss of power in the middle
-// the other one counts.
+// The record that was not written last is written in place: no room on the disk is needed for it,
+// and after a loss of power in the middle the other one counts.
 //
 // Threads:  safe from any thread; one write after the other.
 // Owns:     a descriptor. Where the file was removed, what is written goes nowhere.

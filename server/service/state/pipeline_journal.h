@@ -77,7 +77,8 @@ class PipelineJournal {
   void PutOwner(const std::string& name, uid_t uid) const;
   uid_t LoadOwner(const std::string& name) const;
 
-  // How far the pipeline may have been handed out, and where that is written down; `is_new`: not yet at all. The journal must outlive it.
+  // How far the pipeline may have been handed out, and where that is written down; `is_new`: not
+  // yet at all. The journal must outlive it.
   HighWaterOptions HighWaterOf(const std::string& name, bool is_new) const;
 
   // `empty`: what there was is forgotten. The journal must outlive it.

@@ -209,7 +209,8 @@ void SplitFiles::End(std::string_view group) {
   const auto found = kept_.find(group);
   if (found == kept_.end()) return;
   Image* const image = found->second.image;
-  // The file stays, since its removal would wait for the disk: a new daemon goes by this and removes it, and the next group may have it.
+  // The file stays, since its removal would wait for the disk: a new daemon goes by this and
+  // removes it, and the next group may have it.
   image->magic.store(0);
   munmap(image, sizeof(Image));
   kept_.erase(found);

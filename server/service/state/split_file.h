@@ -1,10 +1,12 @@
-// The memory of split groups in files of the state folder, one for each group: mapped, so that a step
-// that is given out is kept by a store and survives kill -9 of the daemon (not a loss of power: then
-// the consumers are gone too). Whose a group is stands in its file, so that it stays that user's.
+// The memory of split groups in files of the state folder, one for each group: mapped, so that a
+// step that is given out is kept by a store and survives kill -9 of the daemon (not a loss of
+// power: then the consumers are gone too). Whose a group is stands in its file, so that it stays
+// that user's.
 //
 // Threads:  as SplitLog: under the writer's lock. Load() before the first ring. Retire() from any.
 // Owns:     the mappings.
-// Limits:   kMaxGroups at a time; a group beyond them is not remembered, and told of in the log. 64 steps a group.
+// Limits:   kMaxGroups at a time; a group beyond them is not remembered, and told of in the log. 64
+//           steps a group.
 // Cost:     a step given out costs a copy of its cursor.
 #pragma once
 
@@ -43,8 +45,8 @@ class SplitFiles : public ring::SplitLog {
   // Under no writer's lock: no ring goes on with any of them.
   void EndAll();
 
-  // While the pipeline is deleted: no file is opened any more, as those of its name may be another one's; or again. Waits
-  // for what is being opened.
+  // While the pipeline is deleted: no file is opened any more, as those of its name may be another
+  // one's; or again. Waits for what is being opened.
   void Retire(bool retired);
 
  private:

@@ -4,7 +4,8 @@
 //   file:  "PNSTATE1" │ bytes (u64) │ CRC-32C of what follows (u32) │ the text
 //
 // Threads:  safe from any thread for different names.
-// Owns:     a lock on the folder for as long as it lives: one daemon has it. A copy of each text, for a folder that somebody removes.
+// Owns:     a lock on the folder for as long as it lives: one daemon has it. A copy of each text,
+//           for a folder that somebody removes.
 // Limits:   kMaxBytes a file.
 // Cost:     Write() waits for the disk, twice.
 #pragma once
@@ -51,8 +52,9 @@ class StateFolder {
 
   // Whether the folder and its lock are still where they were.
   bool IsInPlace() const;
-  // Makes the folder again with its lock and all files that were read or written here. FailedPrecondition when another process has taken its place.
-  // What others keep in it by its path, as split groups do, is gone.
+  // Makes the folder again with its lock and all files that were read or written here.
+  // FailedPrecondition when another process has taken its place. What others keep in it by its
+  // path, as split groups do, is gone.
   absl::Status PutBack() const;
 
   std::string PathOf(const std::string& name) const { return path_ + "/" + name; }
@@ -73,8 +75,8 @@ class StateFolder {
 };
 
 // Where a daemon that serves `socket` keeps its state if nobody says: below $PENSTOCK_STATE_DIR,
-// $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock or ~/.local/state/penstock, in a folder that is
-// named by the socket. "" where none of them is set.
+// $STATE_DIRECTORY (systemd), $XDG_STATE_HOME/penstock or ~/.local/state/penstock, in a folder that
+// is named by the socket. "" where none of them is set.
 std::string DefaultStateFolder(const std::string& socket);
 
 }  // namespace penstock

@@ -82,7 +82,8 @@ struct BadString {
   int column = 0;
 };
 
-// The first string that is not UTF-8, which only a log would tell of: it could not be sent or kept. `tree` may be null.
+// The first string that is not UTF-8, which only a log would tell of: it could not be sent or kept.
+// `tree` may be null.
 std::optional<BadString> FindBadString(const Message& message, const ParseInfoTree* tree) {
   const auto& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;

@@ -22,7 +22,8 @@ inline constexpr size_t kMaxTextBytes = 1 << 20;
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
                             google::protobuf::Message* message);
 
-// InvalidArgument for a string that is not UTF-8, with its field: such a message could be written, but not read again.
+// InvalidArgument for a string that is not UTF-8, with its field: such a message could be written,
+// but not read again.
 absl::Status CheckText(const google::protobuf::Message& message);
 // InvalidArgument for a field that this release does not know, which a newer client may have sent.
 absl::Status CheckFields(const google::protobuf::Message& message);

@@ -9,7 +9,8 @@
 
 namespace penstock {
 
-// What the message says, as it is: whether it is a world, MakePlan() tells. Without one this host makes all rows.
+// What the message says, as it is: whether it is a world, MakePlan() tells. Without one this host
+// makes all rows.
 template <typename Message>
 World WorldIn(const Message& message) {
   if (!message.has_world()) return {};

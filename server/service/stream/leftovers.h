@@ -1,10 +1,12 @@
-// What hangs in a read or a write and was left behind: executors whose workers have not ended, other threads, and all that they use. It is
-// given back when that returns, which may be never.
+// What hangs in a read or a write and was left behind: executors whose workers have not ended,
+// other threads, and all that they use. It is given back when that returns, which may be never.
 //
 // Threads:  safe from any thread.
-// Owns:     what it takes, which may use files and sinks that somebody else owns: Wait() before those go.
-// Cost:     Sweep() is a look at each. What has ended is given back by a thread that lives as long as that takes: to unmap a ring takes
-//           tens of milliseconds for a gigabyte, and a file that was on a disk that hung may hang again when it is closed.
+// Owns:     what it takes, which may use files and sinks that somebody else owns: Wait() before
+//           those go.
+// Cost:     Sweep() is a look at each. What has ended is given back by a thread that lives as long
+//           as that takes: to unmap a ring takes tens of milliseconds for a gigabyte, and a file
+//           that was on a disk that hung may hang again when it is closed.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +28,8 @@ class Leftovers {
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
 
-  // `what`: for the log. An executor whose TryStop() has said no, and what it uses, which goes after it, the last one last.
+  // `what`: for the log. An executor whose TryStop() has said no, and what it uses, which goes
+  // after it, the last one last.
   void Take(const std::string& what, std::unique_ptr<Executor> executor,
             std::vector<std::shared_ptr<void>> uses);
   // `has_ended`: whether the thread has nothing left to do.
@@ -35,7 +38,8 @@ class Leftovers {
   // Has what has ended given back, once what ended before is. To be called a few times a second.
   void Sweep();
 
-  // Until all of it has ended: as long as something hangs, or until the process ends (daemon.cc sees to that).
+  // Until all of it has ended: as long as something hangs, or until the process ends (daemon.cc
+  // sees to that).
   void Wait();
 
   // All that is not given back yet.

@@ -1,11 +1,13 @@
-// How much memory rings take of what the configuration allows (`memory`): in all, of one pipeline, of one user and of one process.
+// How much memory rings take of what the configuration allows (`memory`): in all, of one pipeline,
+// of one user and of one process.
 //
-// A pipeline's shared ring is charged to whoever created the pipeline, the small ring of a consumer that is behind it to that
-// consumer. Both count for the pipeline.
+// A pipeline's shared ring is charged to whoever created the pipeline, the small ring of a consumer
+// that is behind it to that consumer. Both count for the pipeline.
 //
 // Threads:  safe from any thread.
 // Owns:     counters only. A MemoryShare gives back what it took when it goes.
-// Limits:   rings alone are counted. What lies in between, such as records that were read ahead, is not.
+// Limits:   rings alone are counted. What lies in between, such as records that were read ahead, is
+//           not.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,5 @@
-// The NUMA node on which a stream's workers and ring are to be, as far as the machine and the system give it.
+// The NUMA node on which a stream's workers and ring are to be, as far as the machine and the
+// system give it.
 //
 // Threads:  safe from any thread.
 // Owns:     nothing of the stream.
@@ -17,10 +18,12 @@ namespace penstock {
 
 class Placement {
  public:
-  // `node` as in CheckNumaNode(). `told` gets what could not be had and why, a sentence each; it may be null. Looks at the machine.
+  // `node` as in CheckNumaNode(). `told` gets what could not be had and why, a sentence each; it
+  // may be null. Looks at the machine.
   Placement(int node, std::function<void(const std::string& notice)> told);
 
-  // The node for the ring, and the processors for workers; -1 and none where they are to be anywhere.
+  // The node for the ring, and the processors for workers; -1 and none where they are to be
+  // anywhere.
   int ring_node() const { return ring_node_; }
   const std::vector<int>& processors() const { return processors_; }
 

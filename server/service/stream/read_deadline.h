@@ -1,4 +1,5 @@
-// How long a read may take (docs/decisions/0088-reads-that-hang.md), as a spec and the configuration state it.
+// How long a read may take (docs/decisions/0088-reads-that-hang.md), as a spec and the
+// configuration state it.
 #pragma once
 
 #include <cstdint>

@@ -30,13 +30,15 @@ ring::Status ToRing(const absl::Status& status);
 
 // The last-level cache's, of which no more than a machine's own part is assumed.
 uint64_t AssumedCacheBytes();
-// The number of slots where the spec names none: as many as fit a third of the last-level cache, 4 to 8, or 3 where four do not
-// fit half of it. A ring that stays in the cache is up to twice as fast as one that does not.
+// The number of slots where the spec names none: as many as fit a third of the last-level cache, 4
+// to 8, or 3 where four do not fit half of it. A ring that stays in the cache is up to twice as
+// fast as one that does not.
 uint32_t DefaultSlots(uint64_t slot_bytes, uint64_t cache_bytes = AssumedCacheBytes());
 
 struct RingSinkOptions {
   std::string structure;  // of an element, as ring/layout.h says; empty for a flat dict
-  // A slot's memory for all tensors that are not fixed, and whether its pages are taken as batches need them; unused when all are.
+  // A slot's memory for all tensors that are not fixed, and whether its pages are taken as batches
+  // need them; unused when all are.
   uint64_t variable_bytes = 0;
   bool variable_grows = false;
   uint64_t first_step = 0;              // the number of the first step that will be published

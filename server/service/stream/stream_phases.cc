@@ -1,4 +1,5 @@
-// How a stream goes from phase to phase: where the present one ends, and its successor's executor in its place.
+// How a stream goes from phase to phase: where the present one ends, and its successor's executor
+// in its place.
 
 #include <algorithm>
 #include <chrono>

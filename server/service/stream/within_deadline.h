@@ -1,4 +1,5 @@
-// Work that reads files and must not hold up whoever asks for it: plans that are made, indices that are looked for.
+// Work that reads files and must not hold up whoever asks for it: plans that are made, indices that
+// are looked for.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,16 @@ using Unwanted = std::function<absl::Status()>;
 struct ReadDeadline {
   uint64_t ns = 0;  // 0: for ever
   std::shared_ptr<Leftovers> leftovers = nullptr;
-  // Looked at some fifty times a second, by the thread that waits; null: it is wanted whatever comes.
+  // Looked at some fifty times a second, by the thread that waits; null: it is wanted whatever
+  // comes.
   Unwanted unwanted = nullptr;
 };
 
-// Calls `work` on a thread of its own; DeadlineExceeded, with its address, where a read in it has taken longer than the deadline, or
-// ResourceExhausted where there is no thread, or no memory for it. Where it is not wanted any more, what it computes is told to stop
-// (base/stop_flag.h), and waited for for a moment. What then does not end goes on where it is and ends unheard, so it must own all that it
-// touches.
+// Calls `work` on a thread of its own; DeadlineExceeded, with its address, where a read in it has
+// taken longer than the deadline, or ResourceExhausted where there is no thread, or no memory for
+// it. Where it is not wanted any more, what it computes is told to stop (base/stop_flag.h), and
+// waited for for a moment. What then does not end goes on where it is and ends unheard, so it must
+// own all that it touches.
 absl::Status CallWithin(const ReadDeadline& deadline, const std::string& what,
                         std::function<void()> work);
 

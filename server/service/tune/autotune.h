@@ -1,8 +1,8 @@
 // How many workers a pipeline needs so that its consumers wait for nothing: arithmetic on what was
 // measured, no clock and no threads.
 //
-// It goes up at once, by what the waiting says is missing, and down slowly, one step after some quiet
-// looks; after a step down that made somebody wait it stays longer where it is each time.
+// It goes up at once, by what the waiting says is missing, and down slowly, one step after some
+// quiet looks; after a step down that made somebody wait it stays longer where it is each time.
 //
 // Threads: one at a time.
 // Cost:    some tens of nanoseconds a look.
@@ -21,8 +21,8 @@ class Autotuner {
   // Chooses from 1 to `most` workers. `processors`: what affinity and cgroup allow, for the reason.
   Autotuner(int most, double processors) : most_(most), processors_(processors) {}
 
-  // A look at the last seconds, about once a second; `workers`: those that there are. Returns how many
-  // there are to be. REQUIRES: stats.analysis() is filled in.
+  // A look at the last seconds, about once a second; `workers`: those that there are. Returns how
+  // many there are to be. REQUIRES: stats.analysis() is filled in.
   int Look(const v1::PipelineStats& stats, int workers);
 
   const std::string& reason() const { return reason_; }

@@ -1,8 +1,10 @@
-// How many slots a ring needs so that consumers wait for nothing, where batches do not come evenly: arithmetic on what was measured, no
-// clock and no threads.
+// How many slots a ring needs so that consumers wait for nothing, where batches do not come evenly:
+// arithmetic on what was measured, no clock and no threads.
 //
-// More slots help where workers find the ring full at some times and consumers find it empty at others: then there is time to make
-// batches, but no place to keep them. It only goes up: what slots have taken is kept until the ring ends. Which of them are used, the ring decides (ring/slot_trial.h).
+// More slots help where workers find the ring full at some times and consumers find it empty at
+// others: then there is time to make batches, but no place to keep them. It only goes up: what
+// slots have taken is kept until the ring ends. Which of them are used, the ring decides
+// (ring/slot_trial.h).
 //
 // Threads:  one at a time.
 // Cost:     some tens of nanoseconds a look.
@@ -18,7 +20,8 @@ namespace penstock {
 
 class DepthTuner {
  public:
-  // A look at the last seconds, about once a second; `slots`: those that there are, of at most `most`. Returns how many there are to be.
+  // A look at the last seconds, about once a second; `slots`: those that there are, of at most
+  // `most`. Returns how many there are to be.
   // REQUIRES: stats.analysis() is filled in.
   uint32_t Look(const v1::PipelineStats& stats, uint32_t slots, uint32_t most);
 

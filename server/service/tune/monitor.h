@@ -71,7 +71,8 @@ class Monitor {
 
   void Arm();
   static void Add(const Look& look, int processors, Known* known);
-  // Tells of an end, a failure, damaged places that were skipped, and work that is done for several.
+  // Tells of an end, a failure, damaged places that were skipped, and work that is done for
+  // several.
   void Tell(const Pipeline& pipeline, const v1::PipelineStats& stats, Known* known);
   void TellOfSharing(const v1::PipelineStats& stats, Known* known);
 

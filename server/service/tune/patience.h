@@ -12,10 +12,12 @@ namespace penstock {
 // A trainer that waits for less of its time than this has what it wants.
 inline constexpr double kMayWait = 0.02;
 
-// After a change so many looks pass until it can be seen: an analysis looks back on as many seconds.
+// After a change so many looks pass until it can be seen: an analysis looks back on as many
+// seconds.
 inline constexpr int kSettlingLooks = 5;
 
-// The share of its time for which the consumer that waits most waits. Nobody waits where nobody reads.
+// The share of its time for which the consumer that waits most waits. Nobody waits where nobody
+// reads.
 inline double WaitThatCounts(const v1::PipelineStats& stats) {
   return stats.consumers().empty() ? 0 : stats.analysis().trainer_wait();
 }

@@ -1,8 +1,9 @@
-// How far a source has to read ahead so that consumers do not wait for a disk or network: arithmetic on what was measured, no clock and no
-// threads.
+// How far a source has to read ahead so that consumers do not wait for a disk or network:
+// arithmetic on what was measured, no clock and no threads.
 //
-// It goes twice as far while consumers wait and reading takes a good part of the workers' time. Where that makes reading no quicker it
-// goes back, and tries again much later: the disk gives what it can.
+// It goes twice as far while consumers wait and reading takes a good part of the workers' time.
+// Where that makes reading no quicker it goes back, and tries again much later: the disk gives what
+// it can.
 //
 // Threads:  one at a time.
 // Cost:     some tens of nanoseconds a look.
@@ -21,7 +22,8 @@ class ReadAheadTuner {
  public:
   static constexpr int64_t kLeast = int64_t{512} << 10;
 
-  // A look about once a second at the stage number `stage`; `bytes`: what it reads ahead, of at most `most`. Returns what it is to be.
+  // A look about once a second at the stage number `stage`; `bytes`: what it reads ahead, of at
+  // most `most`. Returns what it is to be.
   // REQUIRES: stats.analysis() is filled in.
   int64_t Look(const v1::PipelineStats& stats, int stage, int64_t bytes, int64_t most);
 

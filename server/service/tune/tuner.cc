@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::chrono::seconds kBetweenLooks(1);
 constexpr char kSlots[] = "ring.slots";
-// Of the memory that there is, what one source may ask the kernel to read ahead of a file. Several are read at a time; what the kernel
-// keeps of them it may drop.
+// Of the memory that there is, what one source may ask the kernel to read ahead of a file. Several
+// are read at a time; what the kernel keeps of them it may drop.
 constexpr uint64_t kPartForReadAhead = 256;
 
 int64_t MostReadAhead() {

@@ -1,5 +1,6 @@
-// Has the pipelines whose numbers are the daemon's to choose take what they need, once a second: workers (autotune.h), slots of the ring
-// (depth_tuner.h), and how far sources read ahead (read_ahead_tuner.h).
+// Has the pipelines whose numbers are the daemon's to choose take what they need, once a second:
+// workers (autotune.h), slots of the ring (depth_tuner.h), and how far sources read ahead
+// (read_ahead_tuner.h).
 //
 // Threads:  made and destroyed by one; a thread of its own, since fewer workers are waited for.
 // Owns:     what it has learnt of each pipeline. Table and monitor must outlive it.
@@ -24,7 +25,8 @@ namespace penstock {
 
 class Tuner {
  public:
-  // `processors`: what affinity and cgroup allow. ResourceExhausted when the system has no thread for it.
+  // `processors`: what affinity and cgroup allow. ResourceExhausted when the system has no thread
+  // for it.
   static absl::StatusOr<std::unique_ptr<Tuner>> Create(const PipelineTable& table,
                                                        const Monitor& monitor, double processors);
   ~Tuner();

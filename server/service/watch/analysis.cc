@@ -23,8 +23,8 @@ constexpr double kShortestLook = 0.9;
 
 double Growth(uint64_t from, uint64_t to) { return to > from ? static_cast<double>(to - from) : 0; }
 
-// The share of its time in which the consumer that waits most waited; negative where nobody was looked
-// at for long enough.
+// The share of its time in which the consumer that waits most waited; negative where nobody was
+// looked at for long enough.
 double TrainerWait(const std::vector<WaitLooks>& from, const std::vector<WaitLooks>& to) {
   constexpr uint64_t kFewestLooks = 10;
   double most = -1;
@@ -39,8 +39,8 @@ double TrainerWait(const std::vector<WaitLooks>& from, const std::vector<WaitLoo
   return most;
 }
 
-// The rate is the workers' processor time over that of a step, until another thing is the limit: the
-// processors, or the consumer that waits most, who takes more until it waits no longer.
+// The rate is the workers' processor time over that of a step, until another thing is the limit:
+// the processors, or the consumer that waits most, who takes more until it waits no longer.
 double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors, double wait) {
   if (workers >= processors || analysis.busy() < kBusyWorkers) return 0;
   const double growth = analysis.busy() / workers;
@@ -48,7 +48,8 @@ double OneMoreWorker(const v1::Analysis& analysis, int workers, int processors, 
   return wait < 1 ? std::min(growth, wait / (1 - wait)) : growth;
 }
 
-// The first stage of which nothing came, behind the last one that gave something; "" where there is none, or steps are made.
+// The first stage of which nothing came, behind the last one that gave something; "" where there is
+// none, or steps are made.
 std::string Barren(const Look& from, const Look& to) {
   if (to.stats.steps() > from.stats.steps() || from.stats.stages_size() != to.stats.stages_size())
     return "";

@@ -11,7 +11,8 @@
 
 namespace penstock {
 
-// Workers that are busy for less of their time than this are not what anybody waits for: one more would change little.
+// Workers that are busy for less of their time than this are not what anybody waits for: one more
+// would change little.
 inline constexpr double kBusyWorkers = 0.7;
 
 // How often a consumer was looked at, and found waiting for a step. Counters.
@@ -30,7 +31,8 @@ struct Look {
   std::vector<uint64_t> streams = {};  // those of stats.consumers()
 };
 
-// Of a stage whose rows wait for workers that its user's processes are to offer: that they do, and what helps; "" of any other.
+// Of a stage whose rows wait for workers that its user's processes are to offer: that they do, and
+// what helps; "" of any other.
 std::string WaitForOffer(const v1::StageStats& stage);
 
 // `processors`: those that workers may use; those of a NUMA node they use only, if they are fewer.

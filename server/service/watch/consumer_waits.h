@@ -1,7 +1,8 @@
 // When consumers wait for batches, as looks at them again and again find it: for a profile.
 //
 // Threads:  of one thread.
-// Limits:   kMost waits; those beyond are left out, and counted. A wait that is shorter than the time between two looks may be missed.
+// Limits:   kMost waits; those beyond are left out, and counted. A wait that is shorter than the
+//           time between two looks may be missed.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,8 @@ class ConsumerWaits {
 
   // Who waits now, at this time since the beginning.
   void Look(uint64_t stream, const std::vector<ring::ConsumerStats>& consumers, uint64_t now_ns);
-  // All of them; those that go on end now. Consumers that have not waited have one wait of no length, so that they are seen.
+  // All of them; those that go on end now. Consumers that have not waited have one wait of no
+  // length, so that they are seen.
   std::vector<ConsumerWait> End(uint64_t now_ns);
   uint64_t dropped() const { return dropped_; }
 

@@ -1,9 +1,10 @@
-// What has happened to the pipelines of a daemon: the last events, and those who are told of further
-// ones.
+// What has happened to the pipelines of a daemon: the last events, and those who are told of
+// further ones.
 //
 // Threads:  safe from any thread. Publish() never waits for a listener.
 // Owns:     the events that are kept, and a queue for each listener.
-// Limits:   kKept events; kKept wait for a listener, and what is beyond them is counted as lost to it.
+// Limits:   kKept events; kKept wait for a listener, and what is beyond them is counted as lost to
+//           it.
 // Cost:     Publish() is a lock and a call of each listener's `wanted`.
 #pragma once
 

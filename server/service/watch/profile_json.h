@@ -10,8 +10,8 @@
 namespace penstock {
 
 // The trace event format: a thread for each worker; blocks with their steps and, in them, what each
-// stage took and each function of a map, one behind the other; a thread for each process of a Python function's; and one for each
-// consumer, with the times in which it waited for a batch.
+// stage took and each function of a map, one behind the other; a thread for each process of a
+// Python function's; and one for each consumer, with the times in which it waited for a batch.
 std::string ProfileJson(const std::string& pipeline, const std::vector<std::string>& stages,
                         const WorkSpans& spans, const std::vector<ConsumerWait>& waits = {});
 

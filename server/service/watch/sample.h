@@ -1,5 +1,5 @@
-// What the newest batch in a ring holds, for somebody who looks: ranges, histograms, and its pictures
-// on one sheet.
+// What the newest batch in a ring holds, for somebody who looks: ranges, histograms, and its
+// pictures on one sheet.
 //
 // Threads:  safe from any thread; one sample of a ring at a time.
 // Limits:   kMaxValues values of a tensor, kMaxSheetRows pictures of kCellSide pixels a side.
@@ -34,8 +34,8 @@ struct PictureLayout {
   int64_t channels = 1;
   bool channels_first = false;
 };
-// Whether a tensor of this shape, without the batch axis, looks like pictures: 8 pixels a side at least,
-// and 1 or 3 channels behind or in front of them, or none.
+// Whether a tensor of this shape, without the batch axis, looks like pictures: 8 pixels a side at
+// least, and 1 or 3 channels behind or in front of them, or none.
 std::optional<PictureLayout> LooksLikePictures(const std::vector<int64_t>& shape);
 
 // A PNG of `rows` pictures side by side, each made smaller to fit its cell. Integers of 8 bits are
@@ -43,8 +43,8 @@ std::optional<PictureLayout> LooksLikePictures(const std::vector<int64_t>& shape
 absl::StatusOr<std::string> ContactSheet(DType dtype, const PictureLayout& layout,
                                          const uint8_t* data, int rows);
 
-// `with_numbers`: not only the sheet. FailedPrecondition when nothing has been published, or another
-// sample is being taken.
+// `with_numbers`: not only the sheet. FailedPrecondition when nothing has been published, or
+// another sample is being taken.
 absl::StatusOr<v1::SamplePipelineResponse> Sample(ring::Writer& writer,
                                                   const std::vector<BatchTensor>& tensors,
                                                   int sheet_rows, bool with_numbers);

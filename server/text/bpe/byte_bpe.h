@@ -1,11 +1,15 @@
-// Byte-level byte pair encoding: a word is its bytes, and pairs of neighbours are merged, the pair of the lowest rank first, the leftmost
-// of several, until none can be. Made for speed: most words are found in a cache, whole.
+// Byte-level byte pair encoding: a word is its bytes, and pairs of neighbours are merged, the pair
+// of the lowest rank first, the leftmost of several, until none can be. Made for speed: most words
+// are found in a cache, whole.
 //
-// Threads:  a ByteBpe is constant after Make() and safe from any thread, each with a WordCache of its own.
+// Threads:  a ByteBpe is constant after Make() and safe from any thread, each with a WordCache of
+//           its own.
 // Owns:     the tables; a cache belongs to the ByteBpe that it is used with and to no other.
 // Limits:   ids below 2^31; words of up to 2^31 bytes.
-// Cost:     a word of the cache is one look-up; another one n log n of its bytes. A WordCache has 2 MiB. Merging a long word looks for a stop.
-// Source:   Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units (2016).
+// Cost:     a word of the cache is one look-up; another one n log n of its bytes. A WordCache has 2
+//           MiB. Merging a long word looks for a stop.
+// Source:   Sennrich, Haddow, Birch: Neural Machine Translation of Rare Words with Subword Units
+//           (2016).
 #pragma once
 
 #include <array>
@@ -31,17 +35,19 @@ class ByteBpe {
   // The ids of the single bytes.
   using ByteIds = std::array<uint32_t, 256>;
 
-  // `merges`: in the order of their ranks; of a pair that comes twice the last one counts. `whole`: words that become one id before anything
-  // is merged, may be empty.
+  // `merges`: in the order of their ranks; of a pair that comes twice the last one counts. `whole`:
+  // words that become one id before anything is merged, may be empty.
   static std::unique_ptr<ByteBpe> FromMerges(const ByteIds& bytes, const std::vector<Merge>& merges,
                                              absl::flat_hash_map<std::string, uint32_t> whole);
 
-  // Of tokens whose ids are their ranks, as tiktoken has them: two neighbours merge if the token exists that they are together. A word that
-  // is a token is that token. InvalidArgument where a byte is no token.
+  // Of tokens whose ids are their ranks, as tiktoken has them: two neighbours merge if the token
+  // exists that they are together. A word that is a token is that token. InvalidArgument where a
+  // byte is no token.
   static absl::StatusOr<std::unique_ptr<ByteBpe>> FromRanks(
       absl::flat_hash_map<std::string, uint32_t> ranks);
 
-  // Appends a word's ids. `readable_end`: bytes up to there may be read. REQUIRES: the word is not empty.
+  // Appends a word's ids. `readable_end`: bytes up to there may be read. REQUIRES: the word is not
+  // empty.
   void Encode(const uint8_t* word, size_t bytes, const uint8_t* readable_end, WordCache& cache,
               IdBuffer& out) const {
     if (bytes > WordCache::kWordBytesMax) [[unlikely]] {

@@ -1,8 +1,9 @@
 // The ids of words that came before, for one thread.
 //
 // Threads:  one thread at a time.
-// Limits:   words of up to 15 bytes with up to 3 ids lie in 32 bytes each, two to a line of the processor's cache; longer ones, of up to 64
-//           bytes with up to 16 ids, in a second table. Neither grows: a new word takes an older one's place.
+// Limits:   words of up to 15 bytes with up to 3 ids lie in 32 bytes each, two to a line of the
+//           processor's cache; longer ones, of up to 64 bytes with up to 16 ids, in a second table.
+//           Neither grows: a new word takes an older one's place.
 // Cost:     some 2 MiB.
 #pragma once
 
@@ -103,7 +104,8 @@ class WordCache {
   std::unique_ptr<LongEntry[]> long_entries_;
 };
 
-// Appends the ids of a word that came before, or those that `encode(IdBuffer&)` appends, an absl::Status, and remembers them.
+// Appends the ids of a word that came before, or those that `encode(IdBuffer&)` appends, an
+// absl::Status, and remembers them.
 template <typename Ids, typename Encode>
 auto EncodeThrough(WordCache& cache, std::string_view word, Ids& out, Encode encode) {
   using Status = decltype(encode(out));

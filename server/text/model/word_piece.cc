@@ -7,7 +7,8 @@
 namespace penstock::text {
 namespace {
 
-// The longest token with which a word begins, then the longest with which the rest begins, and so on; a word that has none is unknown.
+// The longest token with which a word begins, then the longest with which the rest begins, and so
+// on; a word that has none is unknown.
 class WordPiece final : public Model {
  public:
   WordPiece(TokenTable tokens, std::string unknown, std::string prefix, uint32_t characters_max)

@@ -12,7 +12,8 @@
 
 namespace penstock::text {
 
-// Makes the text that `put(code_point, its bytes, &result)` appends for each code point. REQUIRES: valid UTF-8.
+// Makes the text that `put(code_point, its bytes, &result)` appends for each code point. REQUIRES:
+// valid UTF-8.
 template <typename Put>
 void ChangeEach(std::string* text, Put put) {
   std::string result;

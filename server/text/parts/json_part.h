@@ -1,4 +1,5 @@
-// A part of a tokenizer.json and where it stands in the file, so that every refusal names its place.
+// A part of a tokenizer.json and where it stands in the file, so that every refusal names its
+// place.
 //
 // Threads:  safe from any thread.
 // Owns:     nothing; the document outlives it.

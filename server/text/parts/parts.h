@@ -1,8 +1,10 @@
-// The kinds of parts of which a tokenizer.json puts a tokenizer together. One file in the folder of its kind registers one part, by the name
-// that the file has in "type".
+// The kinds of parts of which a tokenizer.json puts a tokenizer together. One file in the folder of
+// its kind registers one part, by the name that the file has in "type".
 //
-// Threads:  registration before main(); parts are constant after they were made, and safe from any thread.
-// Errors:   what makes a part refuses what it does not know or cannot do: InvalidArgument with the place in the file.
+// Threads:  registration before main(); parts are constant after they were made, and safe from any
+//           thread.
+// Errors:   what makes a part refuses what it does not know or cannot do: InvalidArgument with the
+//           place in the file.
 // Source:   the formats and results are those of the library `tokenizers` (Hugging Face), 0.23.
 #pragma once
 
@@ -128,14 +130,16 @@ absl::StatusOr<std::vector<std::unique_ptr<Part>>> MakeParts(const JsonPart& jso
   return parts;
 }
 
-// Makes a part that has no options: PartRegistration<Decoder> kFuse("Fuse", MakePlain<Decoder, Fuse>).
+// Makes a part that has no options: PartRegistration<Decoder> kFuse("Fuse", MakePlain<Decoder,
+// Fuse>).
 template <typename Kind, typename Part>
 absl::StatusOr<std::unique_ptr<Kind>> MakePlain(const JsonPart& json) {
   if (absl::Status status = json.OnlyMembers({"type"}); !status.ok()) return status;
   return std::make_unique<Part>();
 }
 
-// Register by static object in an anonymous namespace: `const PartRegistration<Normalizer> kNfc("NFC", …);`.
+// Register by static object in an anonymous namespace:
+// `const PartRegistration<Normalizer> kNfc("NFC", …);`.
 template <typename Part>
 struct PartRegistration {
   using Make = absl::StatusOr<std::unique_ptr<Part>> (*)(const JsonPart& json);

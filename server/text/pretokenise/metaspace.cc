@@ -6,7 +6,8 @@ namespace {
 
 enum class Prepend : uint8_t { kAlways, kFirst, kNever };
 
-// Writes spaces as another character, puts one in front, and cuts in front of each: as SentencePiece does.
+// Writes spaces as another character, puts one in front, and cuts in front of each: as
+// SentencePiece does.
 class Metaspace final : public Pretokenizer {
  public:
   Metaspace(std::string mark, Prepend prepend, bool cuts)

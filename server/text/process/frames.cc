@@ -1,4 +1,5 @@
-// What stands around a text's ids: the processors of BERT and RoBERTa, and templates. Pairs of texts are none of ours.
+// What stands around a text's ids: the processors of BERT and RoBERTa, and templates. Pairs of
+// texts are none of ours.
 #include "absl/strings/str_cat.h"
 #include "server/text/parts/parts.h"
 

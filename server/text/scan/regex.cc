@@ -19,7 +19,8 @@ struct Free {
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
 };
 
-// White_Space, and what belongs to a word, as the libraries have them: PCRE2 means others by \s and \w.
+// White_Space, and what belongs to a word, as the libraries have them: PCRE2 means others by \s and
+// \w.
 constexpr std::string_view kSpaces =
     "\\x09-\\x0d\\x20\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}"
     "\\x{3000}";
@@ -62,7 +63,8 @@ absl::StatusOr<std::string> Translated(std::string_view pattern, Regex::Anchors 
       i = end - 1;
       continue;
     }
-    // PCRE2 has neither classes in classes nor their intersections, and takes these for plain characters.
+    // PCRE2 has neither classes in classes nor their intersections, and takes these for plain
+    // characters.
     if (in_class && c == '[') return RefuseAt(i, "a class in a class");
     if (in_class && pattern.substr(i, 2) == "&&") return RefuseAt(i, "&& in a class");
     // Oniguruma's m is PCRE2's s.

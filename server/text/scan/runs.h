@@ -1,4 +1,5 @@
-// Steps through text by classes of code points: what the scanners of published patterns are made of.
+// Steps through text by classes of code points: what the scanners of published patterns are made
+// of.
 //
 // Threads:  constant; safe from any thread.
 // Cost:     a run of ASCII letters goes 16 bytes at a time.
@@ -108,7 +109,8 @@ struct Runs {
     return at;
   }
 
-  // `'s|'t|'re|'ve|'m|'ll|'d` at an apostrophe; `at` itself where none is there. `any_case`: (?i:…), where U+017F is an s, too.
+  // `'s|'t|'re|'ve|'m|'ll|'d` at an apostrophe; `at` itself where none is there. `any_case`:
+  // (?i:…), where U+017F is an s, too.
   const uint8_t* OverContraction(const uint8_t* at, bool any_case) const {
     const int64_t left = end - at;
     if (left < 2 || *at != '\'') return at;

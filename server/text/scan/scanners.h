@@ -1,7 +1,9 @@
-// The published patterns of pre-tokenisers, as scanners written by hand. Each has Next(), which returns the end of the match at `at`. All patterns
-// match something everywhere, so that matches lie side by side. published.cc has the texts by which files give them.
+// The published patterns of pre-tokenisers, as scanners written by hand. Each has Next(), which
+// returns the end of the match at `at`. All patterns match something everywhere, so that matches
+// lie side by side. published.cc has the texts by which files give them.
 //
-// Source:   the regular expressions of GPT-2, of tiktoken's cl100k_base and o200k_base, of Llama 3 and of Qwen 2.
+// Source:   the regular expressions of GPT-2, of tiktoken's cl100k_base and o200k_base, of Llama 3
+//           and of Qwen 2.
 // Threads:  functions without state.
 #pragma once
 
@@ -33,7 +35,8 @@ struct Gpt2Scanner {
   }
 };
 
-// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,digits}|
+// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 template <int digits, bool end_first>
 struct WordScanner {
   static const uint8_t* Next(const Runs& runs, const uint8_t* at) {
@@ -67,7 +70,8 @@ struct WordScanner {
 
 // tiktoken's o200k_base.
 struct O200kScanner {
-  // `[upper]*[lower]+` or else `[upper]+[lower]*`, where letters of no case and marks are both; null where neither matches.
+  // `[upper]*[lower]+` or else `[upper]+[lower]*`, where letters of no case and marks are both;
+  // null where neither matches.
   static const uint8_t* Word(const Runs& runs, const uint8_t* at) {
     constexpr uint8_t kBoth = kOtherLetter | kMark;
     const uint8_t* behind_both = nullptr;

@@ -1,7 +1,9 @@
-// Byte pair encoding of SentencePiece: neighbours are joined where both together are a piece, the piece with the greatest score first.
+// Byte pair encoding of SentencePiece: neighbours are joined where both together are a piece, the
+// piece with the greatest score first.
 //
-// Source: Sennrich, Haddow and Birch, Neural Machine Translation of Rare Words with Subword Units (2016). A piece that is not used is taken apart again,
-// into the two that were last found to make it anywhere in the text, as in SentencePiece 0.2.3.
+// Source: Sennrich, Haddow and Birch, Neural Machine Translation of Rare Words with Subword Units
+// (2016). A piece that is not used is taken apart again, into the two that were last found to make
+// it anywhere in the text, as in SentencePiece 0.2.3.
 #include <algorithm>
 #include <queue>
 

@@ -19,7 +19,8 @@ struct Field {
 
 constexpr uint32_t Tag(uint32_t field, wire::WireType type) { return field << 3 | type; }
 
-// Calls `use` for each field of a message, in the order of the file. A field of another type than its own has another tag, and counts as unknown.
+// Calls `use` for each field of a message, in the order of the file. A field of another type than
+// its own has another tag, and counts as unknown.
 absl::Status ForEachField(std::string_view message, const std::string& name,
                           absl::FunctionRef<absl::Status(const Field&)> use) {
   const auto* const begin = reinterpret_cast<const uint8_t*>(message.data());

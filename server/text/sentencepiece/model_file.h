@@ -1,4 +1,5 @@
-// What a model file of SentencePiece says: a ModelProto of its sentencepiece_model.proto, in protobuf's wire format.
+// What a model file of SentencePiece says: a ModelProto of its sentencepiece_model.proto, in
+// protobuf's wire format.
 //
 // Threads:  functions without state.
 // Limits:   kPiecesMax pieces, of kPieceBytesMax bytes together.

@@ -72,7 +72,8 @@ PieceTrie::PieceTrie(std::vector<Entry> entries) : nodes_(kBlock) {
       return std::all_of(children.begin(), children.end(),
                          [&](const Child& child) { return free.IsFree(base ^ child.byte); });
     };
-    // One child fits everywhere. Several are tried where there is much room, a limited number of times.
+    // One child fits everywhere. Several are tried where there is much room, a limited number of
+    // times.
     uint32_t place = children.size() == 1 ? free.first() : free.last();
     for (int tries = 0; place != 0 && !fits(place ^ children[0].byte); place = free.before(place)) {
       if (++tries < kTriesMax) continue;

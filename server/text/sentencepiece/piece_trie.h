@@ -2,7 +2,8 @@
 //
 // Threads:  constant after it was made; safe from any thread.
 // Limits:   texts of up to 2^30 bytes together.
-// Cost:     two loads for each byte that is looked at; 12 bytes for each byte of the texts that no other one begins with, and some more.
+// Cost:     two loads for each byte that is looked at; 12 bytes for each byte of the texts that no
+//           other one begins with, and some more.
 // Source:   Aoe, An Efficient Digital Search Algorithm by Using a Double-Array Structure (1989).
 #pragma once
 
@@ -22,7 +23,8 @@ class PieceTrie {
   // REQUIRES: texts that differ and have a byte each; values below kNothing.
   explicit PieceTrie(std::vector<Entry> entries);
 
-  // Calls `found(bytes, value)` for each text with which `text` begins, the shorter ones first; returns how many bytes it looked at.
+  // Calls `found(bytes, value)` for each text with which `text` begins, the shorter ones first;
+  // returns how many bytes it looked at.
   template <typename Found>
   size_t ForEachPrefix(std::string_view text, Found found) const {
     uint32_t node = 0;

@@ -33,7 +33,8 @@ class Pieces {
   const Piece& operator[](uint32_t id) const { return pieces_[id]; }
   const std::vector<Piece>& all() const { return pieces_; }
 
-  // The id of a piece by which a text is cut: a normal one, one that the user defined, or one that is not used.
+  // The id of a piece by which a text is cut: a normal one, one that the user defined, or one that
+  // is not used.
   std::optional<uint32_t> Find(std::string_view piece) const { return FindIn(cutting_, piece); }
   // The id of any piece; the unknown one's where there is none.
   uint32_t IdOf(std::string_view piece) const;
@@ -44,8 +45,8 @@ class Pieces {
   // Whether a piece is there that is not used.
   bool has_unused() const { return has_unused_; }
 
-  // Appends what a piece of a text becomes. What is unknown or not used becomes its bytes, or one id with the unknown pieces in front of it, down to
-  // `floor`.
+  // Appends what a piece of a text becomes. What is unknown or not used becomes its bytes, or one
+  // id with the unknown pieces in front of it, down to `floor`.
   absl::Status Append(uint32_t id, std::string_view piece, size_t floor, IdBuffer& out) const;
 
  private:
@@ -73,7 +74,8 @@ class PieceModel {
   virtual absl::Status Encode(std::string_view text, WordCache& cache, IdBuffer& out) const = 0;
 };
 
-// One of each file. `space`: what stands for a space in a changed text. The pieces outlive the model.
+// One of each file. `space`: what stands for a space in a changed text. The pieces outlive the
+// model.
 absl::StatusOr<std::unique_ptr<PieceModel>> MakeUnigramPieces(const Pieces& pieces);
 std::unique_ptr<PieceModel> MakeBpePieces(const Pieces& pieces, std::string_view space);
 std::unique_ptr<PieceModel> MakeWordPieces(const Pieces& pieces);

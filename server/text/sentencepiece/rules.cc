@@ -12,7 +12,8 @@ namespace {
 constexpr std::string_view kSpaceSign = "\u2581";
 constexpr std::string_view kNoCharacter = "\ufffd";
 
-// A unit of the double array: bits 0 to 7 a label, bit 8 whether a value belongs to the node, bits 9 to 30 where its children lie; or, with bit 31, a value.
+// A unit of the double array: bits 0 to 7 a label, bit 8 whether a value belongs to the node, bits
+// 9 to 30 where its children lie; or, with bit 31, a value.
 constexpr uint32_t kIsValue = uint32_t{1} << 31;
 bool HasValue(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t ValueOf(uint32_t unit) { return unit & ~kIsValue; }
@@ -72,7 +73,8 @@ void TextRules::FindPlainBytes() {
     is_plain &= !FindInMap({&c, 1}, &change);
     for (int next = 0; next < 0x80 && is_plain; ++next) {
       const char two[] = {c, static_cast<char>(next)};
-      // What is longer than two bytes begins with a node that has no value; so it is the node that counts.
+      // What is longer than two bytes begins with a node that has no value; so it is the node that
+      // counts.
       if (units_.empty()) break;
       size_t at = OffsetOf(units_[0]) ^ static_cast<uint8_t>(two[0]);
       if (at >= units_.size() || LabelOf(units_[at]) != static_cast<uint8_t>(two[0])) break;

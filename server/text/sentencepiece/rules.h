@@ -1,8 +1,10 @@
-// How a model of SentencePiece changes a text before it is cut: replacements of a precompiled map, spaces, and the sign that stands for a space.
+// How a model of SentencePiece changes a text before it is cut: replacements of a precompiled map,
+// spaces, and the sign that stands for a space.
 //
 // Threads:  constant after Make(); safe from any thread.
 // Errors:   InvalidArgument for a map that is damaged.
-// Source:   NormalizerSpec of SentencePiece 0.2. A map holds a double array of Darts-clone, whose values are places in the replacements behind it.
+// Source:   NormalizerSpec of SentencePiece 0.2. A map holds a double array of Darts-clone, whose
+//           values are places in the replacements behind it.
 #pragma once
 
 #include <array>
@@ -20,7 +22,8 @@ namespace penstock::text {
 
 class TextRules {
  public:
-  // `name`: of the part of the file, for errors. `kept`: what stays as it is; null: nothing does. It outlives the rules.
+  // `name`: of the part of the file, for errors. `kept`: what stays as it is; null: nothing does.
+  // It outlives the rules.
   static absl::StatusOr<std::unique_ptr<TextRules>> Make(const SentencePieceFile::Rules& rules,
                                                          bool space_behind, std::string_view name,
                                                          const PieceTrie* kept);

@@ -1,7 +1,8 @@
 // The pieces whose scores have the greatest sum, by Viterbi's algorithm.
 //
-// Source: Kudo, Subword Regularization (2018). Sums are rounded as in SentencePiece 0.2.3: they are floats and run on from the beginning of the text; one that
-// falls below kLeastSum is taken away from those ahead. So ways that are equally good but for rounding are told apart as there.
+// Source: Kudo, Subword Regularization (2018). Sums are rounded as in SentencePiece 0.2.3: they are
+// floats and run on from the beginning of the text; one that falls below kLeastSum is taken away
+// from those ahead. So ways that are equally good but for rounding are told apart as there.
 #include <algorithm>
 #include <limits>
 
@@ -88,7 +89,8 @@ class UnigramPieces final : public PieceModel {
   const Pieces& pieces_;
   const PieceTrie trie_;
   float least_ = std::numeric_limits<float>::max();
-  // The library begins with the least positive number, so that this is positive where all scores are negative.
+  // The library begins with the least positive number, so that this is positive where all scores
+  // are negative.
   float greatest_ = std::numeric_limits<float>::min();
   float unknown_score_ = 0;
 };

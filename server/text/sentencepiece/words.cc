@@ -1,4 +1,5 @@
-// Each word is a piece. A word begins at each U+2581, whatever the rules write for a space, as the library has it.
+// Each word is a piece. A word begins at each U+2581, whatever the rules write for a space, as the
+// library has it.
 #include <algorithm>
 
 #include "base/stop_flag.h"

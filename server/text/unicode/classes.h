@@ -1,4 +1,5 @@
-// To which class of Unicode a code point belongs, as the regular expressions of published tokenizers tell them apart.
+// To which class of Unicode a code point belongs, as the regular expressions of published
+// tokenizers tell them apart.
 //
 // Threads:  constant after the first use; safe from any thread.
 // Source:   make_tables.py asks the libraries that tokenizers are published for.

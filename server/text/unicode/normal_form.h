@@ -2,7 +2,8 @@
 //
 // Threads:  safe from any thread.
 // Cost:     text that is in its normal form already is gone through once.
-// Source:   Unicode Standard Annex 15; the tables are those of the library that tokenizers are published for.
+// Source:   Unicode Standard Annex 15; the tables are those of the library that tokenizers are
+//           published for.
 #pragma once
 
 #include <cstdint>

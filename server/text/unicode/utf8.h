@@ -11,11 +11,12 @@
 
 namespace penstock::text {
 
-// Where the first byte stands that belongs to no code point of UTF-8; npos where there is none. Surrogates, overlong forms and numbers above
-// U+10FFFF belong to none.
+// Where the first byte stands that belongs to no code point of UTF-8; npos where there is none.
+// Surrogates, overlong forms and numbers above U+10FFFF belong to none.
 size_t FindInvalidUtf8(std::string_view text);
 
-// Reads the code point at `at` and returns where the next one begins. REQUIRES: valid UTF-8, and at least one byte.
+// Reads the code point at `at` and returns where the next one begins. REQUIRES: valid UTF-8, and at
+// least one byte.
 inline const uint8_t* ReadCodePoint(const uint8_t* at, uint32_t* code_point) {
   const uint32_t first = *at;
   if (first < 0x80) {

@@ -1,4 +1,5 @@
-// What two processes do with one device's memory and events: the program starts itself as the other one.
+// What two processes do with one device's memory and events: the program starts itself as the other
+// one.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -65,8 +66,9 @@ int Receive(int socket, Told* told) {
   return descriptor;
 }
 
-// The exporter: a process of its own, so that it can be killed. It enqueues what it is told to, a letter at a time, records the event behind
-// it, and says so: a letter of the alphabet's first half is a pattern of that seed in the memory's first kRound bytes, 's' what takes long.
+// The exporter: a process of its own, so that it can be killed. It enqueues what it is told to, a
+// letter at a time, records the event behind it, and says so: a letter of the alphabet's first half
+// is a pattern of that seed in the memory's first kRound bytes, 's' what takes long.
 struct Exporter {
   explicit Exporter(const std::string& driver) {
     int ends[2];
@@ -203,7 +205,8 @@ TEST_CASE("a killed exporter's memory stays, and its event lets itself be looked
   exporter.Enqueue(what);
   if (what == 'c') CHECK(std::string(imported.Wait(&error)) == "over");
   exporter.Kill();
-  // Nothing is promised about it, save that the call returns: the client goes by the daemon's socket.
+  // Nothing is promised about it, save that the call returns: the client goes by the daemon's
+  // socket.
   WARN("way " << way << ", " << (what == 's' ? "killed while it copied" : "killed behind its copy")
               << ": its event " << imported.Wait(&error) << " " << error.message);
   if (what == 'c') {

@@ -24,7 +24,8 @@
 namespace penstock::test {
 namespace {
 
-// Elements of several sizes, some of them in memory of their own, in an order that one pass does not tell.
+// Elements of several sizes, some of them in memory of their own, in an order that one pass does
+// not tell.
 std::string Spec(const std::string& keep) {
   return Stages(absl::StrCat(
       "range { stop: 60 } | shuffle { buffer_size: 20 seed: 1 } | map { out: 'n = value' out: 'x = "
@@ -317,7 +318,8 @@ TEST_CASE("cache in a file: data of another time or with another end has element
   CHECK((read() == bytes));
   CHECK((read() == bytes));
   CHECK(Entries(folder / "kept").size() == 1);
-  // Sizes are the same throughout. Each byte is of a place that tells, and none of its neighbours does.
+  // Sizes are the same throughout. Each byte is of a place that tells, and none of its neighbours
+  // does.
   const struct {
     size_t at;
     int seconds;

@@ -1,5 +1,5 @@
-// Datasets of elements' values in turns: what their random ops draw by, and cursors in the middle of uneven ones. TensorFlow's own orders are
-// compared by tests/client/python_dataset_test.py.
+// Datasets of elements' values in turns: what their random ops draw by, and cursors in the middle
+// of uneven ones. TensorFlow's own orders are compared by tests/client/python_dataset_test.py.
 #include "server/engine/order/element_turns.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// An interleave on its way to a position: whenever it is interrupted, no element of the input is left out.
+// An interleave on its way to a position: whenever it is interrupted, no element of the input is
+// left out.
 #include "server/engine/order/interleave_op.h"
 
 #include <atomic>
@@ -30,7 +31,8 @@ class Files final : public MadeUpInput {
   std::optional<uint64_t> Count() override { return kFiles; }
 };
 
-// The elements of one file, numbered from ten times its own number on. Whoever asks how many there are learns nothing, and is interrupted.
+// The elements of one file, numbered from ten times its own number on. Whoever asks how many there
+// are learns nothing, and is interrupted.
 class Elements final : public MadeUpInput {
  public:
   Elements(FrontContext& context, std::atomic<int>& waiting)

@@ -47,7 +47,8 @@ TEST_CASE("the state of an interleave after any number of records is that of its
       const InterleaveState state = InterleaveAfter(records, counts, cycle_length, block_length);
       CAPTURE(round, counts, cycle_length, block_length, records);
       REQUIRE(state.taken == std::min<uint64_t>(records, order.size()));
-      // Every file's records that have been taken are those in front of its slot's, or all, or none.
+      // Every file's records that have been taken are those in front of its slot's, or all, or
+      // none.
       std::vector<uint64_t> taken(counts.size());
       for (uint64_t i = 0; i < state.taken; ++i) taken[order[i].first] = order[i].second + 1;
       for (const InterleaveState::Slot& slot : state.cycle) {

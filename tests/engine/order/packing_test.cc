@@ -1,4 +1,5 @@
-// Which documents make up which sequences: as TRL and Grain have it (tests/golden/make_packing_goldens.py), and what holds for any lengths.
+// Which documents make up which sequences: as TRL and Grain have it
+// (tests/golden/make_packing_goldens.py), and what holds for any lengths.
 #include "server/engine/order/packing.h"
 
 #include <algorithm>

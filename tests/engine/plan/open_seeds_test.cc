@@ -59,7 +59,8 @@ TEST_CASE(
       return Spec(stages.replace(stages.find("SEED"), 4, seed));
     };
     INFO(text);
-    // A plan of a function needs its file; of the plan only the spec counts, which has the drawn seed.
+    // A plan of a function needs its file; of the plan only the spec counts, which has the drawn
+    // seed.
     v1::PipelineSpec planned = with("seed: 5");
     planned.mutable_stage(planned.stage_size() - 1)->set_name("f");
     CHECK(CheckSeedsAreGiven(with("seed: 5"), planned).ok());

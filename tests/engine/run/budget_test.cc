@@ -1,4 +1,5 @@
-// Fault 35: what a pipeline computes and keeps has a limit. Whatever grows ends the stream with an error that names it, and not the process.
+// Fault 35: what a pipeline computes and keeps has a limit. Whatever grows ends the stream with an
+// error that names it, and not the process.
 #include <algorithm>
 #include <string>
 

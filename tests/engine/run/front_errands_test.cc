@@ -1,4 +1,5 @@
-// What the order has done by errands holds nobody, though it hangs: the files that a cache looks for, and those that are announced.
+// What the order has done by errands holds nobody, though it hangs: the files that a cache looks
+// for, and those that are announced.
 #include <pthread.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Indices that the order takes are built by others than the front: nobody waits for it meanwhile, though it hangs (fault 28).
+// Indices that the order takes are built by others than the front: nobody waits for it meanwhile,
+// though it hangs (fault 28).
 #include <atomic>
 #include <cstdlib>
 #include <future>

@@ -210,8 +210,8 @@ TEST_CASE("a row of several sources comes from a record of each") {
   CHECK((*records)[1].record == 4);
 }
 
-// Each row's records are those that hold its values: of tensor `t`, record `value % 1000` of file a or, from 1000 on, b. The rows that any of
-// them fills are found back.
+// Each row's records are those that hold its values: of tensor `t`, record `value % 1000` of file a
+// or, from 1000 on, b. The rows that any of them fills are found back.
 void CheckOrigins(const std::string& spec, const ScratchFolder& folder, size_t min_steps) {
   CAPTURE(spec);
   const auto plan = PlanText(spec);

@@ -1,4 +1,5 @@
-// What its owner does to an executor that runs: where it begins, holds, limits of steps and passes, numbers of workers, reads that hang.
+// What its owner does to an executor that runs: where it begins, holds, limits of steps and passes,
+// numbers of workers, reads that hang.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -404,7 +405,7 @@ TEST_CASE("workers become more and fewer while a stream is made, and change noth
   CHECK(executor.HasEnded());
 }
 
-// Whether all of an executor's workers have computed for a while without a pause.
+// Fault 35, of workers that are too many. Whether all of an executor's workers have computed for a while without a pause.
 bool AllCompute(const Executor& executor) {
   for (int looks = 0; looks < 20; ++looks) {
     for (const WorkerPulse& pulse : executor.Pulses()) {

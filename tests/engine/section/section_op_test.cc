@@ -53,7 +53,8 @@ class OneOfEach final : public SplitOp {
   const Signature output_;
 };
 
-// A section over Numbers whose blocks are done when the test says so; an element is the reference that it is made of.
+// A section over Numbers whose blocks are done when the test says so; an element is the reference
+// that it is made of.
 struct Fixture : test::LoneFront {
   explicit Fixture(uint32_t block_rows, uint32_t record_bytes = 0) {
     section->block_rows = block_rows;

@@ -1,4 +1,5 @@
-// What of a plan's work others may share: nothing that is computed elsewhere, whose code may be another user's.
+// What of a plan's work others may share: nothing that is computed elsewhere, whose code may be
+// another user's.
 #include "server/engine/share/shareable_work.h"
 
 #include <memory>
@@ -40,7 +41,8 @@ void SendAway(WorkNode& node, int stage) {
     node.op = std::make_unique<OpElsewhere>(std::move(node.op));
 }
 
-// How many stages of each chain may be shared where the rows of stage `away` are made elsewhere; -1: of none.
+// How many stages of each chain may be shared where the rows of stage `away` are made elsewhere;
+// -1: of none.
 std::vector<size_t> Shareable(const std::string& text, int away) {
   absl::StatusOr<std::shared_ptr<const Plan>> made = PlanText(text);
   INFO(made.status().ToString());

@@ -177,7 +177,8 @@ TEST_CASE("Nobody waits for what finds no room, and nothing large is kept") {
   SharedElements elements(kWindow);
   const auto group = elements.AddGroup();
   Member a(elements, group), b(elements, group);
-  // The window is empty, but more than a quarter of it is too much for one. Again and again, as who waits may come too late to wait.
+  // The window is empty, but more than a quarter of it is too much for one. Again and again, as who
+  // waits may come too late to wait.
   for (uint64_t i = 1000; i < 1020; ++i) {
     Row row = a.Find(i);
     REQUIRE(row.found == Found::kMine);

@@ -1,4 +1,5 @@
-// Pipelines that begin with the same work: the bytes, errors and skips of each are what they are alone, and the work is done once.
+// Pipelines that begin with the same work: the bytes, errors and skips of each are what they are
+// alone, and the work is done once.
 #include "server/engine/share/shared_prefixes.h"
 
 #include <algorithm>

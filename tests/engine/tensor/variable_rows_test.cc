@@ -1,4 +1,5 @@
-// Rows of drawn shapes, laid into memory that ends where the last part does, against the same done element by element.
+// Rows of drawn shapes, laid into memory that ends where the last part does, against the same done
+// element by element.
 #include "server/engine/tensor/variable_rows.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The steps of RandAugment, TrivialAugment and AutoAugment against torchvision's (tests/golden/make_augment_goldens.py): each operation in
-// each strength and direction.
+// The steps of RandAugment, TrivialAugment and AutoAugment against torchvision's
+// (tests/golden/make_augment_goldens.py): each operation in each strength and direction.
 #include "server/image/augment.h"
 
 #include <algorithm>

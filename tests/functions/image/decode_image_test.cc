@@ -1,4 +1,5 @@
-// decode_image hands on to decode_jpeg and decode_png, whose own tests compare them with TensorFlow.
+// decode_image hands on to decode_jpeg and decode_png, whose own tests compare them with
+// TensorFlow.
 #include "base/arena.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"

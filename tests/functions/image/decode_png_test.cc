@@ -1,4 +1,5 @@
-// TensorFlow's results for PNG files of every kind, whole and damaged (tests/golden/make_png_goldens.py).
+// TensorFlow's results for PNG files of every kind, whole and damaged
+// (tests/golden/make_png_goldens.py).
 #include <zlib.h>
 
 #include <cstring>
@@ -97,7 +98,8 @@ std::string Chunk(const std::string& type, const std::string& data) {
   return BigEndian(data.size()) + body + BigEndian(crc);
 }
 
-// Lowers the peak of this process's resident memory to what it has now; false where that is not allowed.
+// Lowers the peak of this process's resident memory to what it has now; false where that is not
+// allowed.
 bool ForgetPeak() { return (std::ofstream("/proc/self/clear_refs") << "5" << std::flush).good(); }
 
 // A number of KiB in /proc/self/status.

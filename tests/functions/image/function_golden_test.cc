@@ -1,5 +1,6 @@
-// Results of TensorFlow (tests/golden/make_image_function_goldens.py) and of Pillow and torchvision (make_augment_goldens.py) for tables
-// of expressions, over images of sizes that the program knows and that only the data tells.
+// Results of TensorFlow (tests/golden/make_image_function_goldens.py) and of Pillow and torchvision
+// (make_augment_goldens.py) for tables of expressions, over images of sizes that the program knows
+// and that only the data tells.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

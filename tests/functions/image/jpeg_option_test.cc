@@ -1,4 +1,5 @@
-// TensorFlow's verdicts on cut files, its pixels of windows, and Pillow's of turned ones (tests/golden/make_jpeg_option_goldens.py).
+// TensorFlow's verdicts on cut files, its pixels of windows, and Pillow's of turned ones
+// (tests/golden/make_jpeg_option_goldens.py).
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>

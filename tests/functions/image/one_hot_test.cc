@@ -1,4 +1,5 @@
-// one_hot over many rows at once: wherever the rows of its argument lie, and however many share a tile of memory.
+// one_hot over many rows at once: wherever the rows of its argument lie, and however many share a
+// tile of memory.
 #include <cstring>
 
 #include "server/expr/compile.h"

@@ -1,4 +1,5 @@
-// pad: what numpy.pad puts around a tensor, in every mode, and constants that float64 does not hold.
+// pad: what numpy.pad puts around a tensor, in every mode, and constants that float64 does not
+// hold.
 #include <cstring>
 #include <limits>
 

@@ -1,4 +1,5 @@
-// resize by Pillow's and OpenCV's conventions, against their results (tests/golden/make_resize_like_goldens.py).
+// resize by Pillow's and OpenCV's conventions, against their results
+// (tests/golden/make_resize_like_goldens.py).
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>

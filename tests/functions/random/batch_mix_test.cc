@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kBatch = 8;
 
-// Eight images of 1 x 10 pixels, or four of 2 x 10, from the test's only image; and labels that are all different.
+// Eight images of 1 x 10 pixels, or four of 2 x 10, from the test's only image; and labels that are
+// all different.
 const char kImages[] = "float32(reshape(image, [8, 1, 10, 3]))";
 const char kLabels[] = "one_hot([0, 1, 2, 3, 4, 5, 6, 7], 8)";
 

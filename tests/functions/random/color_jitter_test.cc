@@ -1,4 +1,5 @@
-// color_jitter: torchvision's bytes for what is drawn (tests/golden/make_augment_goldens.py), in each of the orders.
+// color_jitter: torchvision's bytes for what is drawn (tests/golden/make_augment_goldens.py), in
+// each of the orders.
 #include <algorithm>
 #include <cstdio>
 #include <map>

@@ -7,7 +7,8 @@
 
 namespace penstock::testing {
 
-// The greatest distance of the values' distribution from `cumulative` (Kolmogorov and Smirnov), times the root of their number.
+// The greatest distance of the values' distribution from `cumulative` (Kolmogorov and Smirnov),
+// times the root of their number.
 inline double Distance(std::vector<double> values, double (*cumulative)(double)) {
   std::sort(values.begin(), values.end());
   const auto n = static_cast<double>(values.size());

@@ -1,5 +1,6 @@
-// What is drawn has the distribution that it ought to have, and what is done is what was drawn. The seeds are fixed, so that a
-// test's verdict never changes; the limits are those of a probability of about 1e-6.
+// What is drawn has the distribution that it ought to have, and what is done is what was drawn. The
+// seeds are fixed, so that a test's verdict never changes; the limits are those of a probability of
+// about 1e-6.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

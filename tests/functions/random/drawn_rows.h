@@ -1,4 +1,5 @@
-// Runs a map whose functions draw, over rows of given identities, and collects the values of one output.
+// Runs a map whose functions draw, over rows of given identities, and collects the values of one
+// output.
 //
 // Threads:  one.
 #pragma once

@@ -1,4 +1,5 @@
-// A crop, or a smaller copy, of a file's image is the same whether the whole is decoded before or only that part, or row by row.
+// A crop, or a smaller copy, of a file's image is the same whether the whole is decoded before or
+// only that part, or row by row.
 #include "tests/functions/random/drawn_rows.h"
 #include "tests/support/golden.h"
 

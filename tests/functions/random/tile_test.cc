@@ -1,10 +1,12 @@
-// What several functions make of an image is the same whether it goes through them in tiles or is computed whole after each.
+// What several functions make of an image is the same whether it goes through them in tiles or is
+// computed whole after each.
 #include "tests/functions/random/drawn_rows.h"
 
 namespace penstock::testing {
 namespace {
 
-// `calls` one after the other, each on the one before: x, then "f(x)". Where `whole`, each result is wanted for itself, too.
+// `calls` one after the other, each on the one before: x, then "f(x)". Where `whole`, each result
+// is wanted for itself, too.
 DrawnRows RunChain(const std::vector<std::string>& calls, bool whole, std::string* steps) {
   expr::MapSource map;
   map.stage = "map";
@@ -51,7 +53,8 @@ TEST_CASE("Functions that take tiles give the bytes and the draws that they give
         "adjust_contrast(x, 1.5)"},
        3},
       {{"random_crop(x, [33, 47], seed=1)", "random_flip_left_right(x, seed=2)"}, 1},
-      // What is resized is written from right to left, where it is made larger and where it is made smaller.
+      // What is resized is written from right to left, where it is made larger and where it is made
+      // smaller.
       {{"random_resized_crop(x, [50, 61], seed=5)", "random_flip_left_right(x, seed=2)",
         "(x - [3, 4, 5]) / [6, 7, 8]"},
        1},

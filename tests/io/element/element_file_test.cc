@@ -1,5 +1,5 @@
-// Files of elements: what they say of their elements, and that nothing of it is believed which does not hold. How they are used is tested in
-// engine/file_kept_test.cc.
+// Files of elements: what they say of their elements, and that nothing of it is believed which does
+// not hold. How they are used is tested in engine/file_kept_test.cc.
 #include "io/element/element_file.h"
 
 #include <filesystem>

@@ -18,7 +18,8 @@ namespace {
 
 constexpr uint64_t kMiB = 1 << 20;
 
-// A file of 4 MiB of which the first is in memory. `is_dropped`: the others are not, as on a disk; what lies in memory alone cannot be dropped.
+// A file of 4 MiB of which the first is in memory. `is_dropped`: the others are not, as on a disk;
+// what lies in memory alone cannot be dropped.
 ring::Descriptor HalfThere(const test::ScratchFolder& folder, bool* is_dropped = nullptr) {
   const std::string path = folder / "data";
   std::ofstream(path, std::ios::binary) << std::string(4 * kMiB, 'x');
@@ -68,8 +69,8 @@ TEST_CASE("single bytes tell how far a file is in memory") {
     WARN("this folder lies in memory alone");
     return;
   }
-  // The question has the disk begin to read, and a guest that stands still meanwhile finds the byte there: not at all places, of which each is
-  // read for itself.
+  // The question has the disk begin to read, and a guest that stands still meanwhile finds the byte
+  // there: not at all places, of which each is read for itself.
   REQUIRE(posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM) == 0);
   int num_missing = 0;
   for (uint64_t at = 3 * kMiB + 5; at < 4 * kMiB; at += kMiB / 32)

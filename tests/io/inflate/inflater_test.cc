@@ -22,7 +22,8 @@ struct Outcome {
   size_t taken = 0;  // bytes of the input
 };
 
-// With all memory that may be referred to in front of each piece, and bytes that nobody may read around it.
+// With all memory that may be referred to in front of each piece, and bytes that nobody may read
+// around it.
 Outcome ByPenstock(const std::string& bytes, InflateSymbols variant, size_t piece_bytes,
                    size_t read_bytes) {
   CompressedInput input(test::InMemory(bytes), piece_bytes, /*may_borrow=*/false);
@@ -79,7 +80,8 @@ void CheckAsZlib(const std::string& bytes, size_t piece_bytes, size_t read_bytes
   }
 }
 
-// Bytes with patterns of all lengths up to 40 that go on for a while, words that come again from afar, and noise.
+// Bytes with patterns of all lengths up to 40 that go on for a while, words that come again from
+// afar, and noise.
 std::string Sample(size_t bytes, uint32_t seed) {
   std::mt19937 random(seed);
   std::string plain;

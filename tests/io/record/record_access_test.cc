@@ -1,5 +1,5 @@
-// What is true of the records of every format that has an index: it finds those that the format's stream finds, in any order, and by the same
-// rules about damage.
+// What is true of the records of every format that has an index: it finds those that the format's
+// stream finds, in any order, and by the same rules about damage.
 #include "io/record/record_access.h"
 
 #include <algorithm>

@@ -54,7 +54,8 @@ std::string Records(char letter = 'x') {
   return bytes;
 }
 
-// Where an index file has what the tests change, as io/record/index_file.h draws it: of records that fill a line, and lie far apart.
+// Where an index file has what the tests change, as io/record/index_file.h draws it: of records
+// that fill a line, and lie far apart.
 constexpr size_t kLine = 128;
 constexpr size_t kOffsets = kLine + 64;
 
@@ -459,7 +460,8 @@ TEST_CASE(
   for (int i = 0; i < 200; ++i) bytes += test::Frame(std::string(100, 'x'));
   Write(path, bytes);
   CHECK(Check(path, {}).built);
-  // The 54th is one of the 16 that are looked at, the one behind it is not: where it begins a record begins, a longer one.
+  // The 54th is one of the 16 that are looked at, the one behind it is not: where it begins a
+  // record begins, a longer one.
   const size_t frame = bytes.size() / 200;
   bytes.replace(53 * frame, 2 * frame, test::Frame(std::string(200 + 16, 'y')));
   Write(path + ".new", bytes);

@@ -164,7 +164,8 @@ Found ReadByIndex(const std::string& bytes, OnDamage on_damage = OnDamage::kFail
   return found;
 }
 
-// Where a scan of memory finds anything, it is what the stream finds, and nothing is damaged. Returns whether it does.
+// Where a scan of memory finds anything, it is what the stream finds, and nothing is damaged.
+// Returns whether it does.
 bool ScanAgrees(const std::string& bytes, const Found& by_stream) {
   const IndexOptions options;
   ScanProgress progress(options);

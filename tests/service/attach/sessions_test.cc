@@ -137,7 +137,8 @@ class Daemon {
   PipelineTable table_;
 };
 
-// A daemon that has come back: the one before was killed while a trainer was attached to its pipeline, and that one is waited for.
+// A daemon that has come back: the one before was killed while a trainer was attached to its
+// pipeline, and that one is waited for.
 class Returned {
  public:
   explicit Returned(absl::Duration rejoin = absl::Hours(1),

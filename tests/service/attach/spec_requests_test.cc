@@ -289,7 +289,8 @@ TEST_CASE("creators who go before the answer leave nothing behind") {
          Head(Operation::kCreate, "early" + std::to_string(i), parts, ring::kRequestTemporary),
          MemoryFile(parts).get());
   }
-  // The last pipeline is gone when its name is free; the ones before it are gone earlier or are being deleted by the other thread.
+  // The last pipeline is gone when its name is free; the ones before it are gone earlier or are
+  // being deleted by the other thread.
   for (int i = 0; i < 50; ++i) {
     Reply reply;
     do {

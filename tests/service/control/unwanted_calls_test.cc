@@ -37,8 +37,8 @@ v1::PipelineSpec SpecOf(const std::string& text) {
   return *std::move(spec);
 }
 
-// Files of a terabyte whose reads take a millisecond each and are counted, all of the same records. They go on until Break(), where every read is
-// an error.
+// Files of a terabyte whose reads take a millisecond each and are counted, all of the same records.
+// They go on until Break(), where every read is an error.
 class EndlessFiles final : public FileSystem {
  public:
   // `records` of each file, and how many files there are.

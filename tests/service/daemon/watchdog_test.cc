@@ -46,8 +46,8 @@ TEST_CASE("a thread that has ended is forgotten, and a new one of its number beg
   CHECK(watchdog.Look({{0, 5, false}}, 50 * kSecond).empty());
 }
 
-// What a thread is seen doing that runs `work`, until it is `expected` or for long enough; then `end`
-// ends it.
+// What a thread is seen doing that runs `work`, until it is `expected` or for long enough; then
+// `end` ends it.
 template <typename Work, typename End>
 bool SeenWaiting(bool expected, Work work, End end) {
   std::atomic<int32_t> number{0};

@@ -1,4 +1,5 @@
-// What pipelines do when a disk, memory or a name is not what it was: at the end of a rest, after a restart, after a deletion.
+// What pipelines do when a disk, memory or a name is not what it was: at the end of a rest, after a
+// restart, after a deletion.
 #include <atomic>
 #include <future>
 #include <list>

@@ -1,4 +1,5 @@
-// A change that waits for an epoch: no step of that epoch is seen before it is written down where it began.
+// A change that waits for an epoch: no step of that epoch is seen before it is written down where
+// it began.
 
 #include <atomic>
 #include <memory>
@@ -78,7 +79,8 @@ TEST_CASE("an epoch whose beginning cannot be written down waits until it can be
   pipeline.Close(absl::CancelledError("the end"));
 }
 
-// A paused pipeline of four steps an epoch, that an earlier daemon may have handed out up to a step, and what it writes down.
+// A paused pipeline of four steps an epoch, that an earlier daemon may have handed out up to a
+// step, and what it writes down.
 struct Returned {
   explicit Returned(uint64_t first_free) {
     test::WriteShard(folder / "n.tfrecord", 0, 16);

@@ -1,4 +1,5 @@
-// What a user who may only attach does to somebody else's pipeline: nothing that moves its stream, or its changes.
+// What a user who may only attach does to somebody else's pipeline: nothing that moves its stream,
+// or its changes.
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
-// Reads and writes that hang: what is told of them, what ends by their deadlines, and what is left behind and given back.
+// Reads and writes that hang: what is told of them, what ends by their deadlines, and what is left
+// behind and given back.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -162,7 +163,8 @@ TEST_CASE(
 
 TEST_CASE("fault 28: the opening of a file that hangs is told, and left behind by a deletion") {
   Fixture fixture(UINT64_MAX);
-  // A creation without a deadline opens its files here, and the pipeline opens them again elsewhere.
+  // A creation without a deadline opens its files here, and the pipeline opens them again
+  // elsewhere.
   fixture.files.HangOpenings([here = std::this_thread::get_id()](const std::string& path) {
     return absl::EndsWith(path, "hangs") && std::this_thread::get_id() != here;
   });

@@ -1,4 +1,5 @@
-// The streams of a pipeline whose spec nobody changes and whose consumers nobody counts: begun, moved, at rest, drained and closed.
+// The streams of a pipeline whose spec nobody changes and whose consumers nobody counts: begun,
+// moved, at rest, drained and closed.
 #include "server/service/pipeline/pipeline_streams.h"
 
 #include <future>

@@ -1,4 +1,5 @@
-// Errors with their details, names that are not told, pages, ids of requests, and what a mask may say.
+// Errors with their details, names that are not told, pages, ids of requests, and what a mask may
+// say.
 
 #include <map>
 #include <string>

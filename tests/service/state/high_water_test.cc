@@ -1,4 +1,5 @@
-// How far a pipeline is handed out: never beyond what a disk knows, and without waiting for it. The clock and the disk are the test's.
+// How far a pipeline is handed out: never beyond what a disk knows, and without waiting for it. The
+// clock and the disk are the test's.
 
 #include "server/service/state/high_water.h"
 
@@ -48,7 +49,8 @@ class Simulated {
   HighWater& operator*() { return *high_water_; }
   HighWater* operator->() { return high_water_.get(); }
 
-  // Lets that much time pass, with so many steps a millisecond; the time in which none could be claimed.
+  // Lets that much time pass, with so many steps a millisecond; the time in which none could be
+  // claimed.
   uint64_t Run(uint64_t ms, double steps_per_ms) {
     uint64_t waited_ms = 0;
     for (uint64_t i = 0; i < ms; ++i) {

@@ -1,4 +1,5 @@
-// The daemon's memory: what is written is read back, what is not whole is noticed, and what was removed is made again (fault 50).
+// The daemon's memory: what is written is read back, what is not whole is noticed, and what was
+// removed is made again (fault 50).
 #include "server/service/state/state_folder.h"
 
 #include <sys/stat.h>
@@ -233,7 +234,8 @@ TEST_CASE("a split group is found as it was left") {
   CHECK(state.entries[0].redelivered);
   CHECK(state.first() == 1);
   CHECK(state.first_cursor() == "c1");
-  // The number before the last one stays beside it, whatever was being written when the daemon was killed.
+  // The number before the last one stays beside it, whatever was being written when the daemon was
+  // killed.
   std::string bytes;
   std::getline(std::ifstream(scratch / "state/p.split-0", std::ios::binary), bytes, '\xff');
   CHECK(bytes.find("c1") < bytes.find("c2"));

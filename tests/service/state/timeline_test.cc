@@ -1,4 +1,5 @@
-// Changes that wait for their epoch, in a history; and what a daemon takes that is started again with one (fault 49).
+// Changes that wait for their epoch, in a history; and what a daemon takes that is started again
+// with one (fault 49).
 
 #include "server/service/state/timeline.h"
 
@@ -362,7 +363,8 @@ TEST_CASE("cursors are known by what the changes do, and not by how they were as
   for (const v1::Change& change : twice.history()) REQUIRE(Add(told, change).ok());
   CHECK(told.Read(CursorOf(twice.last(), 30)).ok());
 
-  // Another batch size is a change of position; one that holds from the first step on is the spec itself.
+  // Another batch size is a change of position; one that holds from the first step on is the spec
+  // itself.
   const auto smaller = [](uint64_t step) {
     v1::Change change;
     change.set_step(step);

@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// The events of a profile's text, without the text's other fields, which have to be as the format says.
+// The events of a profile's text, without the text's other fields, which have to be as the format
+// says.
 std::vector<json> EventsOf(const std::string& text) {
   const json read = json::parse(text);
   REQUIRE(read.size() == 2);
