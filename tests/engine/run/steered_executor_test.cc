@@ -405,7 +405,8 @@ TEST_CASE("workers become more and fewer while a stream is made, and change noth
   CHECK(executor.HasEnded());
 }
 
-// Fault 35, of workers that are too many. Whether all of an executor's workers have computed for a while without a pause.
+// Fault 35, of workers that are too many. Whether all of an executor's workers have computed for a
+// while without a pause.
 bool AllCompute(const Executor& executor) {
   for (int looks = 0; looks < 20; ++looks) {
     for (const WorkerPulse& pulse : executor.Pulses()) {
