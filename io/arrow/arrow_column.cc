@@ -226,6 +226,14 @@ class Finder {
     column_.levels.push_back(level);
     column_.dictionary = *field_->dictionary;
     column_.dtype = ReadValues(field_->type, &column_.values);
+    if (column_.dtype == DType::kInvalid && !to_values_) {
+      // Of values that nothing reads the places' bitmap alone counts.
+      column_.dictionary.reset();
+      column_.levels.back() = LevelHere();
+      column_.dtype = DType::kBool;
+      column_.type_name = ArrowTypeName(field_->type);
+      return std::move(column_);
+    }
     if (column_.dtype == DType::kInvalid) {
       return absl::InvalidArgumentError(absl::StrCat("it is a dictionary of ",
                                                      ArrowTypeName(field_->type),

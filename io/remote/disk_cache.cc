@@ -306,7 +306,7 @@ bool DiskCache::MakeRoom(uint64_t bytes) {
   std::sort(kept.begin(), kept.end(),
             [](const Kept& a, const Kept& b) { return a.used_s < b.used_s; });
   // With some to spare, so that the folder is not looked through for each block.
-  const uint64_t wanted = bytes == 0 ? 0 : bytes + bytes_max_ / 16;
+  const uint64_t wanted = bytes == 0 ? 0 : bytes + under_way_.load() + bytes_max_ / 16;
   for (const Kept& one : kept) {
     if (wanted == 0 || taken + wanted <= bytes_max_) break;
     if (unlink(one.path.c_str()) == 0) taken -= std::min(taken, one.bytes);

@@ -133,7 +133,7 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
     samples_since += samples;
     // -1 where no packet ends.
     if (const auto ends_at = Little<int64_t>(page + 6); ends_at != -1) {
-      if (ends_at < 0 || (ends_at > ended_at + samples_since && (ended_at > 0 || is_last))) {
+      if (ends_at < 0 || (ends_at - samples_since > ended_at && (ended_at > 0 || is_last))) {
         return Damaged("the page at offset ", at, " ends at sample ", ends_at,
                        ", more than it can hold behind sample ", ended_at);
       }

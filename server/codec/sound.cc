@@ -152,7 +152,7 @@ absl::StatusOr<SoundShape> SoundDecoder::Start(absl::Span<const uint8_t> file) {
 absl::Status SoundDecoder::CountSamples() {
   std::vector<float> block(static_cast<size_t>(kBlockSamples * shape_.channels));
   head_.samples = 0;
-  while (head_.samples <= kSoundValuesMax) {
+  while (head_.samples <= kSoundValuesMax / shape_.channels) {
     CheckStop();
     const int64_t got = library_->readf_float(file_, block.data(), kBlockSamples);
     if (library_->error(file_) != 0) return Damaged(library_->strerror(file_));

@@ -192,6 +192,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   uint64_t next_sheet_ = 1;
   std::deque<uint64_t> deaths_ns_;  // since a row was made
   int load_deaths_ = 0;             // since one was ready
+  int lone_load_deaths_ = 0;        // of them, one after the other while no other was ready
   uint64_t load_death_ns_ = 0;      // the last one's time
   WorkerCount count_;
   int wanted_;

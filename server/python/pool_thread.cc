@@ -141,6 +141,10 @@ int PoolCore::WaitMs() const {
     return worker->offer != nullptr && !worker->is_ready;
   });
   if (is_asked || (unoffered_ns_ != 0 && !given_up_ns_.empty())) at_most(kOfferNs);
+  // Who could not load the function is tried again.
+  if (load_deaths_ >= kMaxLoadDeaths && !waiting_.empty() &&
+      workers_.size() < static_cast<size_t>(wanted_))
+    at_most(kDeathsNs);
   const uint64_t now = MonotonicNanos();
   if (rest_until_ns_ != 0) at_most(rest_until_ns_ - std::min(rest_until_ns_, now));
   return wait_ms;
@@ -192,7 +196,7 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
         // What took too long is not taken, though it came in the moment before its end.
         if (worker->asked_ns != 0) break;
         worker->is_ready = true;
-        load_deaths_ = 0;
+        load_deaths_ = lone_load_deaths_ = 0;
         unoffered_ns_ = 0;
         worker->idle_until_ns = MonotonicNanos();
         break;
@@ -316,10 +320,14 @@ void PoolCore::EndLoading(const Worker& worker, const std::string& how, uint64_t
                           std::vector<std::shared_ptr<Call>>* ended) {
   ++load_deaths_;
   load_death_ns_ = now_ns;
-  if (load_deaths_ < kMaxLoadDeaths || HasReady()) return;
+  if (HasReady()) {
+    lone_load_deaths_ = 0;
+    return;
+  }
+  if (++lone_load_deaths_ < kMaxLoadDeaths) return;
   Break(absl::FailedPreconditionError(
             absl::StrCat("a worker of the Python function ", options_.name, " ", how,
-                         " while it loaded the function, as ", load_deaths_,
+                         " while it loaded the function, as ", lone_load_deaths_,
                          " have done one after the other", StackOf(*worker.process))),
         ended);
 }

@@ -14,8 +14,6 @@ namespace penstock::text {
 namespace {
 
 constexpr std::string_view kSpaceSign = "\u2581";
-// The library counts bytes by an int.
-constexpr size_t kTextBytesMax = INT32_MAX;
 
 // U+FFFD for each byte that belongs to no character.
 std::string Mended(std::string_view bytes) {
@@ -50,13 +48,8 @@ class SentencePieceTokenizer final : public Tokenizer {
   absl::Status Encode(std::string_view text, const EncodeOptions& options,
                       Scratch& scratch) const override {
     scratch.ids.Clear();
-    parts_.rules->Apply(text, &scratch.text);
-    if (scratch.text.size() > kTextBytesMax) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("text longer than the limit when the tokenizer's rules have changed it: ",
-                       scratch.text.size(), " > ", kTextBytesMax, " bytes"));
-    }
-    absl::Status status = parts_.model->Encode(scratch.text, scratch.cache, scratch.ids);
+    absl::Status status = parts_.rules->Apply(text, &scratch.text);
+    if (status.ok()) status = parts_.model->Encode(scratch.text, scratch.cache, scratch.ids);
     if (status.ok() && options.max_length > 0)
       scratch.ids.Cut(static_cast<size_t>(options.max_length));
     return status;
@@ -75,6 +68,11 @@ class SentencePieceTokenizer final : public Tokenizer {
       if (ids[i] >= parts_.pieces->size())
         return absl::DataLossError(absl::StrCat("expected ids of the tokenizer, found ", ids[i],
                                                 " at ", i, " of ", ids.size()));
+      if (text->size() > TextRules::kTextBytesMax) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("text longer than the limit: ", TextRules::kTextBytesMax, " bytes, of ",
+                         ids.size(), " ids"));
+      }
       std::string_view piece = (*parts_.pieces)[ids[i]].text;
       // The library goes by the piece's text, which two ids may have.
       const Pieces::Piece& found = (*parts_.pieces)[parts_.pieces->IdOf(piece)];
@@ -110,7 +108,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     end_bytes();
     if (parts_.rules_back != nullptr) {
       std::string made;
-      parts_.rules_back->Apply(*text, &made);
+      if (absl::Status status = parts_.rules_back->Apply(*text, &made); !status.ok()) return status;
       *text = std::move(made);
     }
     if (!keep_bytes && FindInvalidUtf8(*text) != std::string_view::npos)

@@ -1,6 +1,7 @@
 // Models of SentencePiece that are damaged, forged or make no sense: refused with their place in
 // the file, or read as something harmless. Fault 21d.
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <limits>
 #include <random>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/stop_flag.h"
 #include "server/text/sentencepiece/piece_trie.h"
 #include "server/text/tokenizer.h"
 #include "tests/support/catch.h"
@@ -177,7 +179,44 @@ TEST_CASE("models of SentencePiece with a bit flipped are refused or harmless", 
   }
 }
 
+// A map in which each 'a' leads to another one without an end: unit 0x61 has itself as its child.
+std::vector<uint32_t> CircleOfUnits() {
+  std::vector<uint32_t> units(128);
+  // Offsets are XORed: from 0x61 by 0x61 to 0, and by the next 'a' to 0x61 again.
+  units[0x61] = 0x61u << 10 | 0x61;
+  return units;
+}
+
+TEST_CASE("rules that make a text far longer are refused with the limit", "[text]") {
+  // 'a' becomes a megabyte: unit 0 leads to 0x61, whose value lies in unit 0x61 ^ 0x60.
+  std::vector<uint32_t> units(128);
+  units[0x61] = 0x60u << 10 | 1u << 8 | 0x61;
+  units[1] = 1u << 31;
+  const std::string file =
+      kSound + Charsmap(Units(units) + std::string(1 << 20, 'b') + std::string(1, '\0'));
+  const auto tokenizer = MakeSentencePieceTokenizer(file);
+  REQUIRE(tokenizer.ok());
+  const auto scratch = (*tokenizer)->Borrow();
+  CHECK((*tokenizer)->Encode("b", {}, *scratch).ok());
+  const absl::Status status = (*tokenizer)->Encode(std::string(1000, 'a'), {}, *scratch);
+  CHECK(status.code() == absl::StatusCode::kResourceExhausted);
+  CHECK(status.message().find("text longer than the limit when the tokenizer's rules") == 0);
+}
+
+TEST_CASE("a map with a circle ends, and at a stop", "[text]") {
+  const auto tokenizer =
+      MakeSentencePieceTokenizer(kSound + Charsmap(Units(CircleOfUnits()) + std::string(1, '\0')));
+  REQUIRE(tokenizer.ok());
+  const auto scratch = (*tokenizer)->Borrow();
+  const std::string text(4 << 20, 'a');
+  CHECK((*tokenizer)->Encode(text.substr(0, 1 << 16), {}, *scratch).ok());
+  const std::atomic<bool> stop{true};
+  const StopFlag::Scope scope(&stop);
+  CHECK_THROWS_AS((*tokenizer)->Encode(text, {}, *scratch).IgnoreError(), Stopped);
+}
+
 TEST_CASE("a trie finds what a text begins with", "[text]") {
+  size_t looked = 0;
   std::mt19937 draw(3);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same ones each time
   for (const int letters : {2, 5, 256}) {
     std::vector<std::string> texts;
@@ -202,14 +241,14 @@ TEST_CASE("a trie finds what a text begins with", "[text]") {
           expected.emplace_back(texts[k].size(), k);
       std::sort(expected.begin(), expected.end());
       CHECK(found == expected);
-      CHECK(trie.LongestPrefix(text) == (expected.empty() ? 0 : expected.back().first));
+      CHECK(trie.LongestPrefix(text, &looked) == (expected.empty() ? 0 : expected.back().first));
       CHECK(trie.begins(static_cast<uint8_t>(text[0])) ==
             std::any_of(texts.begin(), texts.end(),
                         [&](const std::string& one) { return one[0] == text[0]; }));
     }
   }
   const PieceTrie none;
-  CHECK(none.LongestPrefix("abc") == 0);
+  CHECK(none.LongestPrefix("abc", &looked) == 0);
   CHECK_FALSE(none.begins(0));
 }
 

@@ -14,6 +14,10 @@
 namespace penstock {
 namespace {
 
+constexpr uint64_t kPageBytes = 4096;
+// More than what a format has around a record.
+constexpr uint64_t kAroundBytes = uint64_t{64} << 10;
+
 // Records of consecutive numbers, from `begin` to `end`.
 struct RecordRun {
   uint64_t begin = 0;
@@ -263,6 +267,11 @@ class GlobalLoaderImpl final : public ColumnLoader {
       if (map == nullptr || map->torn()) return false;
       const RowBytes& copy = copies.rows[row];
       if (copy.size > 0 && copy.data[copy.size - 1] != 0) continue;
+      // A page that the file has lost is seen at a look; zeros come out of its last page alone.
+      const uint64_t last_page = (map->size() - 1) / kPageBytes * kPageBytes;
+      static_cast<void>(*static_cast<const volatile uint8_t*>(map->bytes() + last_page));
+      if (map->torn()) return false;
+      if (record.offset + record.length + kAroundBytes <= last_page) continue;
       const auto file = files.Open(record.file);
       if (!file.ok() || (*file)->SizeNow() < map->size()) return false;
       whole = record.file;

@@ -96,12 +96,13 @@ class BpePieces final : public PieceModel {
     StopLook look;
     for (size_t at = 0; at < text.size();) {
       const std::string_view rest = text.substr(at);
-      const size_t defined = pieces_.user_defined().LongestPrefix(rest);
+      size_t looked = 0;
+      const size_t defined = pieces_.user_defined().LongestPrefix(rest, &looked);
       const size_t bytes = defined > 0 ? defined : CharacterBytes(rest);
       symbols.push_back(
           {rest.substr(0, bytes), symbols.size() - 1, symbols.size() + 1, defined > 0});
       at += bytes;
-      look.Did(64);
+      look.Did(64 + looked);
     }
     symbols.front().before = kNone;
     symbols.back().behind = kNone;
@@ -114,6 +115,7 @@ class BpePieces final : public PieceModel {
       const size_t bytes = one.text.size() + other.text.size();
       if (one.is_frozen || other.is_frozen || bytes > longest_) return;
       const std::string_view both(one.text.data(), bytes);
+      look.Did(bytes);
       const auto id = pieces_.Find(both);
       if (!id) return;
       waiting.push({pieces_[*id].score, left, right, bytes});
@@ -145,6 +147,7 @@ class BpePieces final : public PieceModel {
       while (!open.empty()) {
         const std::string_view piece = open.back();
         open.pop_back();
+        look.Did(64 + piece.size());
         const uint32_t id = pieces_.IdOf(piece);
         const auto found =
             pieces_[id].kind == PieceKind::kUnused ? halves.find(Key(piece)) : halves.end();

@@ -13,12 +13,13 @@ class CharacterPieces final : public PieceModel {
     const size_t floor = out.size();
     StopLook look;
     while (!text.empty()) {
-      const size_t defined = pieces_.user_defined().LongestPrefix(text);
+      size_t looked = 0;
+      const size_t defined = pieces_.user_defined().LongestPrefix(text, &looked);
       const std::string_view piece = text.substr(0, defined > 0 ? defined : CharacterBytes(text));
       absl::Status status = pieces_.Append(pieces_.IdOf(piece), piece, floor, out);
       if (!status.ok()) return status;
       text.remove_prefix(piece.size());
-      look.Did(64);
+      look.Did(64 + looked);
     }
     return absl::OkStatus();
   }

@@ -37,10 +37,11 @@ class PieceTrie {
     return text.size();
   }
 
-  // The bytes of the longest text with which `text` begins; 0: there is none.
-  size_t LongestPrefix(std::string_view text) const {
+  // The bytes of the longest text with which `text` begins; 0: there is none. `*looked`: how many
+  // bytes it looked at.
+  size_t LongestPrefix(std::string_view text, size_t* looked) const {
     size_t longest = 0;
-    ForEachPrefix(text, [&](size_t bytes, uint32_t) { longest = bytes; });
+    *looked = ForEachPrefix(text, [&](size_t bytes, uint32_t) { longest = bytes; });
     return longest;
   }
 

@@ -1,5 +1,6 @@
 #include "server/text/sentencepiece/rules.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,12 @@ bool HasValue(uint32_t unit) { return (unit >> 8 & 1) != 0; }
 uint32_t ValueOf(uint32_t unit) { return unit & ~kIsValue; }
 uint32_t LabelOf(uint32_t unit) { return unit & (kIsValue | 0xff); }
 uint32_t OffsetOf(uint32_t unit) { return unit >> 10 << ((unit & 0x200) >> 6); }
+
+absl::Status TooLong(size_t bytes, size_t limit) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("text longer than the limit when the tokenizer's rules have changed it: ", limit,
+                   " bytes, of a text of ", bytes));
+}
 
 }  // namespace
 
@@ -87,44 +94,55 @@ void TextRules::FindPlainBytes() {
 
 bool TextRules::FindInMap(std::string_view text, Change* change) const {
   if (units_.empty()) return false;
-  bool found = false;
   size_t at = OffsetOf(units_[0]);
-  for (size_t i = 0; i < text.size(); ++i) {
+  size_t found = 0, bytes = 0, i = 0;
+  // No way without a circle is longer than there are units.
+  for (; i < text.size() && i < units_.size(); ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
     at ^= byte;
     if (at >= units_.size() || LabelOf(units_[at]) != byte) break;
     const uint32_t unit = units_[at];
     at ^= OffsetOf(unit);
     if (!HasValue(unit)) continue;
-    found = true;
-    *change = {replacements_.data() + ValueOf(units_[at]), i + 1};
+    found = ValueOf(units_[at]);
+    bytes = i + 1;
   }
-  return found;
+  change->looked = i;
+  if (bytes == 0) return false;
+  change->text = replacements_.data() + found;
+  change->bytes = bytes;
+  return true;
 }
 
 TextRules::Change TextRules::ChangeAt(std::string_view text) const {
+  size_t looked = 0;
   if (kept_ != nullptr)
-    if (const size_t bytes = kept_->LongestPrefix(text); bytes > 0)
-      return {text.substr(0, bytes), bytes};
+    if (const size_t bytes = kept_->LongestPrefix(text, &looked); bytes > 0)
+      return {text.substr(0, bytes), bytes, looked};
   Change change{};
-  if (FindInMap(text, &change)) return change;
+  const bool is_found = FindInMap(text, &change);
+  looked = change.looked += looked;
+  if (is_found) return change;
   size_t bytes = 1;
   // Bytes that are no character can only be what a rule left of one.
-  if (DecodeUtf8(absl::string_view(text.data(), text.size()), &bytes) < 0) return {kNoCharacter, 1};
-  return {text.substr(0, bytes), bytes};
+  if (DecodeUtf8(absl::string_view(text.data(), text.size()), &bytes) < 0)
+    return {kNoCharacter, 1, looked};
+  return {text.substr(0, bytes), bytes, looked};
 }
 
-void TextRules::Apply(std::string_view text, std::string* to) const {
+absl::Status TextRules::Apply(std::string_view text, std::string* to) const {
   to->clear();
+  if (text.size() > kTextBytesMax) return TooLong(text.size(), kTextBytesMax);
+  const size_t most = std::min(kTextBytesMax, kFewBytes + kGrowth * text.size());
   size_t at = 0;
   StopLook look;
   while (removes_extra_spaces_ && at < text.size()) {
     const Change change = ChangeAt(text.substr(at));
     if (change.text != " ") break;
     at += change.bytes;
-    look.Did(16);
+    look.Did(16 + change.looked);
   }
-  if (at == text.size()) return;
+  if (at == text.size()) return absl::OkStatus();
   to->reserve(text.size() - at + (text.size() - at) / 2);
   if (adds_space_ && !space_behind_) *to += space_;
   bool was_space = removes_extra_spaces_;
@@ -143,6 +161,8 @@ void TextRules::Apply(std::string_view text, std::string* to) const {
     const Change change = ChangeAt(text.substr(at));
     std::string_view changed = change.text;
     while (was_space && !changed.empty() && changed[0] == ' ') changed.remove_prefix(1);
+    if (space_.size() * changed.size() > most - std::min(most, to->size()))
+      return TooLong(text.size(), most);
     for (const char c : changed) {
       if (c == ' ') {
         *to += space_;
@@ -152,12 +172,13 @@ void TextRules::Apply(std::string_view text, std::string* to) const {
     }
     if (!changed.empty()) was_space = removes_extra_spaces_ && changed.back() == ' ';
     at += change.bytes;
-    look.Did(16 + changed.size());
+    look.Did(16 + change.looked + change.text.size());
   }
   while (removes_extra_spaces_ && to->size() >= space_.size() &&
          to->compare(to->size() - space_.size(), space_.size(), space_) == 0)
     to->resize(to->size() - space_.size());
   if (adds_space_ && space_behind_) *to += space_;
+  return absl::OkStatus();
 }
 
 }  // namespace penstock::text

@@ -35,6 +35,7 @@ class UnigramPieces final : public PieceModel {
       if (sum_here < kLeastSum) {
         for (size_t ahead = at - begin + 1; ahead < steps.size(); ++ahead)
           steps[ahead].sum -= sum_here;
+        look.Did(steps.size() - (at - begin));
         sum_here = 0;
       }
       const float sum = sum_here;
