@@ -192,8 +192,8 @@ TEST_CASE("rules that make a text far longer are refused with the limit", "[text
   std::vector<uint32_t> units(128);
   units[0x61] = 0x60u << 10 | 1u << 8 | 0x61;
   units[1] = 1u << 31;
-  const std::string file =
-      kSound + Charsmap(Units(units) + std::string(1 << 20, 'b') + std::string(1, '\0'));
+  const std::string file = kSound + Charsmap(Units({512}) + Units(units) +
+                                             std::string(1 << 20, 'b') + std::string(1, '\0'));
   const auto tokenizer = MakeSentencePieceTokenizer(file);
   REQUIRE(tokenizer.ok());
   const auto scratch = (*tokenizer)->Borrow();
@@ -204,8 +204,8 @@ TEST_CASE("rules that make a text far longer are refused with the limit", "[text
 }
 
 TEST_CASE("a map with a circle ends, and at a stop", "[text]") {
-  const auto tokenizer =
-      MakeSentencePieceTokenizer(kSound + Charsmap(Units(CircleOfUnits()) + std::string(1, '\0')));
+  const auto tokenizer = MakeSentencePieceTokenizer(
+      kSound + Charsmap(Units({512}) + Units(CircleOfUnits()) + std::string(1, '\0')));
   REQUIRE(tokenizer.ok());
   const auto scratch = (*tokenizer)->Borrow();
   const std::string text(4 << 20, 'a');

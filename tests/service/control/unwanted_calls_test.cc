@@ -148,7 +148,8 @@ TEST_CASE("the index that a look-up needs is not made for a caller who has gone"
   EndlessFiles files(FrameOf(100'000), uint64_t{10} << 20, 1);
   PipelineTable table(files, {});
   const v1::PipelineSpec spec = SpecOf(
-      "name: 'p' stage { tfrecord { files: 'a' } } stage { shuffle { global: true seed: 1 } } "
+      "name: 'p' stage { tfrecord { files: '/endless/*.tfrecord' } } stage { shuffle { global: "
+      "true seed: 1 } } "
       "stage "
       "{ parse_example { feature { key: 'n' int64 {} } } } stage { batch { batch_size: 4 } }");
   const auto checked = table.Check(spec);
@@ -168,7 +169,8 @@ TEST_CASE("files are not gone through for a caller who has gone") {
   EndlessFiles files(FrameOf(100), 1000, 100'000);
   PipelineTable table(files, {});
   const v1::PipelineSpec spec = SpecOf(
-      "name: 'p' stage { tfrecord { files: 'a' } } stage { parse_example { feature { key: 'n' "
+      "name: 'p' stage { tfrecord { files: '/endless/*.tfrecord' } } stage { parse_example { "
+      "feature { key: 'n' "
       "int64 "
       "{} } } } stage { batch { batch_size: 4 } }");
   const Unwanted gone = [&files]() -> absl::Status {
