@@ -369,30 +369,30 @@ def drawn_once(x):
 ONCE = penstock.TensorSpec((3,), np.float64)
 
 
-def twice(x):
+def two_of(x):
     return penstock.Dataset.from_tensors(x).repeat(2)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_copies_draw_for_themselves_behind_the_point_of_duplication(workers):
-    rows = rows_of(range_of(40).flat_map(twice).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers))
+    rows = rows_of(range_of(40).flat_map(two_of).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers))
     assert len(rows) == len(set(rows)) == 80
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_copies_of_what_was_drawn_before_are_equal(workers):
-    rows = rows_of(range_of(40).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers).flat_map(twice))
+    rows = rows_of(range_of(40).map(drawn_once, python=True, output=ONCE, seed=5, workers=workers).flat_map(two_of))
     assert len(rows) == 80 and len(set(rows)) == 40
     assert rows[::2] == rows[1::2]
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_filter_that_draws_decides_for_each_copy(workers):
-    kept = [int(x) for x in range_of(200).flat_map(twice).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers)]
+    kept = [int(x) for x in range_of(200).flat_map(two_of).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers)]
     counts = [kept.count(x) for x in range(200)]
     # 50 each of none and both, and 100 of one, on the average.
     assert set(counts) == {0, 1, 2} and 60 < counts.count(1) < 140
-    before = [int(x) for x in range_of(200).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers).flat_map(twice)]
+    before = [int(x) for x in range_of(200).filter(lambda x: penstock.rng().random() < 0.5, python=True, seed=5, workers=workers).flat_map(two_of)]
     assert {before.count(x) for x in range(200)} == {0, 2}
 
 

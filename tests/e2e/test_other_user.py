@@ -37,6 +37,16 @@ def square(x):
         file.write(f"{os.getpid()}\\n")
     return x * x
 
+def square_together(x):
+    square(x)
+    # Until two processes have called it.
+    callers = HERE / "callers" / str(os.getuid())
+    for _ in range(6000):
+        if len(set(callers.read_text().split())) >= 2:
+            break
+        time.sleep(0.01)
+    return x * x
+
 def hang_at_three(x):
     while x == 3:
         time.sleep(1)
@@ -231,9 +241,11 @@ def test_fault_64_a_function_of_the_daemons_own_user_is_not_opened_for_another(t
 
 
 def test_fault_64_a_pipeline_waits_for_its_maker_and_says_so(theirs):
-    maker = theirs.make("square", name="squares", count=4000, reads=False, workers=2)
+    maker = theirs.make("square_together", name="squares", count=4000, reads=False, workers=2)
     assert maker.stdout.readline() == "end\n"
     eventually(lambda: len(theirs.callers().get(str(_MAKER), ())) == 2)
+    # The ring is full.
+    eventually(lambda: int(stage_of(theirs, "squares").get("rows", 0)) == 32)
     workers = [int(process) for process in theirs.callers()[str(_MAKER)]]
     maker.kill()
     maker.wait()
@@ -243,9 +255,9 @@ def test_fault_64_a_pipeline_waits_for_its_maker_and_says_so(theirs):
         first = [next(loader).tolist() for _ in range(loader.stats()["ready"] if "ready" in loader.stats() else 1)]
         eventually(lambda: f"Python workers of user {_MAKER}: no process of that user offers any" in explained(theirs, "squares"))
         # Somebody else's are not his.
-        theirs.offer("square", uid=_OTHER)
+        theirs.offer("square_together", uid=_OTHER)
         # The same function, in another process of his.
-        theirs.offer("square")
+        theirs.offer("square_together")
         rest = [batch.tolist() for batch in loader]
     assert [x for batch in first + rest for x in batch] == [x * x for x in range(4000)]
     assert set(theirs.callers()) == {str(_MAKER)}
