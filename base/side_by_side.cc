@@ -1,6 +1,7 @@
 #include "base/side_by_side.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -95,6 +96,14 @@ void SideBySide(size_t threads, const char* doing, const std::string& path,
   }
   for (std::thread& other : others) other.join();
   if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+void EachSideBySide(size_t threads, size_t count, const char* doing, const std::string& path,
+                    absl::FunctionRef<void(size_t)> work) {
+  std::atomic<size_t> next{0};
+  SideBySide(std::min(threads, count), doing, path, [&] {
+    for (size_t i; (i = next.fetch_add(1)) < count;) work(i);
+  });
 }
 
 }  // namespace penstock

@@ -20,4 +20,9 @@ namespace penstock {
 void SideBySide(size_t threads, const char* doing, const std::string& path,
                 absl::FunctionRef<void()> work);
 
+// Calls work(i) for each i below `count`, in the order of their beginning, on at most `threads`
+// threads.
+void EachSideBySide(size_t threads, size_t count, const char* doing, const std::string& path,
+                    absl::FunctionRef<void(size_t)> work);
+
 }  // namespace penstock

@@ -24,7 +24,7 @@
 #: ./dev bench hosts [--quick] [--cases A,B]
 #: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
 #: ./dev bench remote [--quick] [--cases A,B]
-#: files over HTTP beside a bare loop of libcurl and Arrow's S3 client, with TLS, latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
+#: files over HTTP beside a bare loop of libcurl and Arrow's S3 client, with TLS, latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua openssl)
 #: ./dev bench formats [--quick] [--cases A,B]
 #: Arrow files, tars, Parquet, source processes and sounds, beside the packages that read them
 #: ./dev bench NAME
@@ -38,7 +38,7 @@ bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
 formats_python_packages=(numpy pyarrow datasets torch webdataset grain soundfile)
-remote_bench_packages=(pyarrow)
+remote_python_packages=(pyarrow)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked
@@ -133,7 +133,7 @@ bench_hosts() {
 
 bench_remote() {
   deps >&2
-  make_venv build/remote-bench-venv "${remote_bench_packages[@]}" >&2
+  make_venv build/remote-bench-venv "${remote_python_packages[@]}" >&2
   build release >&2
   with_python .venv/bin/python bench/remote/run.py --arrow-python build/remote-bench-venv/bin/python "$@"
 }

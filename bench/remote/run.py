@@ -4,7 +4,8 @@
 
 The loop (bench/loop_fetch.cc) fetches 8 MiB × 32 into memory and forgets it, and so does Arrow (arrow_s3.py). The daemon makes batches of the records,
 which a consumer takes and forgets. `rate_ratio` is the daemon's bytes a second as a multiple of the peer's, `cpu_s_per_gib` the processor time of each
-side (the server's is neither's), all medians of turns. Debian packages: nginx, libnginx-mod-http-lua.
+side (the server's is neither's), all medians of turns. Debian packages: nginx, libnginx-mod-http-lua,
+openssl.
 
     late         50 ms to the first byte and 90 MiB/s a connection
     near         neither

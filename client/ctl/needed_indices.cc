@@ -7,8 +7,8 @@
 
 #include "base/cache_folder.h"
 #include "base/file_error.h"
+#include "client/ctl/first_error.h"
 #include "client/ctl/progress_bar.h"
-#include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "io/record/named_access.h"
 #include "io/record/record_index.h"
@@ -21,12 +21,6 @@ uint64_t SizeOf(const std::string& path) {
   const uintmax_t size = std::filesystem::file_size(path, error);
   return error ? 0 : size;
 }
-
-// The daemon tells what is wrong with a text.
-class NoErrors final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
-};
 
 // What all ops call the list of files that they read, and so do overrides of it.
 const std::string& NameOfFiles() {
@@ -68,7 +62,7 @@ void CountFiles(const google::protobuf::Message& message, Files* files) {
 
 bool ReadsOnlyAddresses(const v1::SpecSource& source) {
   if (source.overrides().files_size() > 0) return false;
-  NoErrors ignored;
+  FirstError ignored;  // the daemon tells what is wrong with a text
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&ignored);
   v1::PipelineSpec spec;

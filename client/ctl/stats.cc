@@ -147,8 +147,9 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
   }
   const auto found = std::find_if(stats.stages().begin(), stats.stages().end(),
                                   [&](const auto& one) { return one.name() == stage.name(); });
-  if (found == stats.stages().end() || found->input_weight().empty() || inputs.empty()) return;
-  const bool is_weighed = found->input_weight_size() == static_cast<int>(inputs.size());
+  if (found == stats.stages().end() || inputs.empty() ||
+      found->input_weight_size() != static_cast<int>(inputs.size()))
+    return;
   std::vector<uint64_t> drawn, tokens;
   std::vector<double> wanted;
   size_t width = stage.name().size() + 6;
@@ -160,8 +161,7 @@ void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
       if (one.name() == name) drawn.back() = one.elements();
     if (const v1::PackedStats* const packed = PackedOf(*input, stats); packed != nullptr)
       tokens.push_back(packed->tokens());
-    const int i = static_cast<int>(wanted.size());
-    wanted.push_back(is_weighed ? found->input_weight(i) : 1);
+    wanted.push_back(found->input_weight(static_cast<int>(wanted.size())));
   }
   const auto share = [](const auto& of, size_t i) {
     const double sum = std::accumulate(of.begin(), of.end(), 0.0);

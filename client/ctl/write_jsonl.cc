@@ -19,6 +19,7 @@
 #include "client/ctl/shards.h"
 #include "client/ctl/write.h"
 #include "io/record/example_builder.h"
+#include "io/record/record_chunk.h"
 #include "io/record/tfrecord_writer.h"
 
 namespace penstock::ctl {
@@ -28,8 +29,8 @@ using nlohmann::json;
 
 // How deep the objects of one line may stand in each other.
 constexpr size_t kNestingMax = 64;
-// As the daemon's lines have it.
-constexpr size_t kLineBytesMax = size_t{256} << 20;
+// As a record's.
+constexpr size_t kLineBytesMax = kMaxRecordBytes;
 
 enum class Kind { kUnknown, kBytes, kInt64, kFloat };
 

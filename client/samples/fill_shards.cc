@@ -4,10 +4,8 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "base/new_thread.h"
+#include "base/side_by_side.h"
 #include "client/ctl/progress_bar.h"
 #include "io/record/example_builder.h"
 
@@ -35,16 +33,7 @@ absl::Status FillShards(
       }
     }
   };
-  std::vector<std::thread> threads;
-  const unsigned num_threads = std::max(1u, std::thread::hardware_concurrency());
-  for (unsigned i = 1; i < num_threads; ++i) {
-    absl::StatusOr<std::thread> thread = NewThread("samples", work);
-    // Fewer of them fill them as well.
-    if (!thread.ok()) break;
-    threads.push_back(*std::move(thread));
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
+  SideBySide(std::max(1u, std::thread::hardware_concurrency()), "samples", name, work);
   return failure.ok() ? shards.Close() : failure;
 }
 

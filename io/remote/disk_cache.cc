@@ -280,8 +280,6 @@ bool DiskCache::MakeRoom(uint64_t bytes) {
   const auto is_known = [&] { return bytes > 0 && fits() && written_.load() < bytes_max_ / 16; };
   if (is_known()) return true;
   if (bytes > 0 && clock_() < full_until_s_.load()) return false;
-  std::lock_guard<std::mutex> lock(room_);
-  if (is_known()) return true;
   struct Kept {
     int64_t used_s;
     uint64_t bytes;
@@ -313,7 +311,8 @@ bool DiskCache::MakeRoom(uint64_t bytes) {
   }
   bytes_ = taken;
   written_ = 0;
-  if (!fits()) full_until_s_ = now_s + kLookAgainS;
+  // What others are writing has its place soon.
+  if (bytes_.load() + bytes > bytes_max_) full_until_s_ = now_s + kLookAgainS;
   return fits();
 }
 

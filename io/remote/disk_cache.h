@@ -79,11 +79,10 @@ class DiskCache {
   const uint64_t bytes_max_;
   const Clock clock_;
   std::atomic<uint64_t> bytes_{0};
-  std::atomic<uint64_t> written_{0};      // since the folder was looked through
-  std::atomic<uint64_t> under_way_{0};    // that those who write have room for
-  std::mutex entering_;                   // of who begins to write
+  std::atomic<uint64_t> written_{0};    // since the folder was looked through
+  std::atomic<uint64_t> under_way_{0};  // that those who write have room for
+  std::mutex entering_;  // of who begins to write, and looks the folder through for that
   std::atomic<int64_t> full_until_s_{0};  // so long nobody looks for room
-  std::mutex room_;                       // of who looks it through
 };
 
 }  // namespace penstock

@@ -169,17 +169,16 @@ std::vector<absl::StatusOr<std::vector<ListedFile>>> RemoteFileSystem::ListEach(
   }
   std::vector<absl::StatusOr<std::vector<ListedFile>>> found(
       asked.size(), absl::CancelledError("not listed: another pattern has failed"));
-  std::atomic<size_t> next{0};
   std::atomic<bool> has_failed{false};
-  const auto list = [&] {
-    for (size_t i; !has_failed && (i = next.fetch_add(1)) < asked.size();) {
-      found[i] = List(*asked[i]);
-      if (!found[i].ok()) has_failed = true;
-    }
+  const auto list = [&](size_t i) {
+    if (has_failed) return;
+    found[i] = List(*asked[i]);
+    if (!found[i].ok()) has_failed = true;
   };
   const auto far = static_cast<size_t>(std::count_if(
       asked.begin(), asked.end(), [](const std::string* one) { return IsAddress(*one); }));
-  SideBySide(std::min(far, kListsMax), "listing", patterns.empty() ? "" : patterns.back(), list);
+  EachSideBySide(std::clamp(far, size_t{1}, kListsMax), asked.size(), "listing",
+                 patterns.empty() ? "" : patterns.back(), list);
   std::vector<absl::StatusOr<std::vector<ListedFile>>> listed;
   listed.reserve(patterns.size());
   for (const std::string& pattern : patterns) listed.push_back(found[numbers[pattern]]);

@@ -9,6 +9,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kFrameHeadBytes = 4;
+constexpr uint8_t kHasFrames = 1;  // of a Xing frame's flags
 // What encoders add in front and behind for the decoder's sake, at most: two numbers of 12 bits.
 constexpr int64_t kAddedSamplesMax = 2 * 4095;
 
@@ -73,7 +74,7 @@ bool IsBehindSound(absl::Span<const uint8_t> rest) {
 // A Xing frame for a file that has none, so that the decoder need not guess the length of the file.
 // It leaves out its own delay then, 529 samples, as for any file with such a frame.
 std::string XingFrame(const uint8_t* first, int64_t frames) {
-  constexpr uint8_t kWithoutChecksum = 1, kBitRate = 9, kHasFrames = 1;
+  constexpr uint8_t kWithoutChecksum = 1, kBitRate = 9;
   uint8_t head[kFrameHeadBytes];
   std::copy_n(first, kFrameHeadBytes, head);
   head[1] |= kWithoutChecksum;
@@ -118,7 +119,6 @@ absl::StatusOr<SoundHead> ReadMp3Head(absl::Span<const uint8_t> file, size_t beg
   if (frames == 0) return Damaged("no frame");
   const uint8_t* const name = &file[begin] + first.name_at();
   const bool has_count = [&] {
-    constexpr uint8_t kHasFrames = 1;
     return first.bytes >= first.name_at() + 12 &&
            (std::memcmp(name, "Xing", 4) == 0 || std::memcmp(name, "Info", 4) == 0) &&
            (name[7] & kHasFrames) != 0;

@@ -34,9 +34,8 @@ struct VirtualFile {  // SF_VIRTUAL_IO
   int64_t (*tell)(void* user);
 };
 
-inline constexpr int32_t kRead = 0x10;                // SFM_READ
-inline constexpr int32_t kFormatMask = 0x0fff0000;    // SF_FORMAT_TYPEMASK
-inline constexpr int32_t kEncodingMask = 0x0000ffff;  // SF_FORMAT_SUBMASK
+inline constexpr int32_t kRead = 0x10;              // SFM_READ
+inline constexpr int32_t kFormatMask = 0x0fff0000;  // SF_FORMAT_TYPEMASK
 inline constexpr int32_t kFlac = 0x170000, kOgg = 0x200000, kMpeg = 0x230000;
 
 struct Library {

@@ -95,8 +95,6 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   bool is_over();
 
   AwayWorkers Workers();
-  // For how long one of them has loaded the function; 0: none does.
-  uint64_t LoadingNs();
   std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns);
 
  private:

@@ -88,15 +88,6 @@ AwayWorkers PoolCore::Workers() {
   return found;
 }
 
-uint64_t PoolCore::LoadingNs() {
-  const Lock lock(mutex_);
-  const uint64_t now = MonotonicNanos();
-  uint64_t longest = 0;
-  for (const std::shared_ptr<Worker>& worker : workers_)
-    if (!worker->is_ready) longest = std::max(longest, now - std::min(now, worker->started_ns));
-  return longest;
-}
-
 std::vector<AwaySpan> PoolCore::SpansSince(uint64_t monotonic_ns) {
   std::vector<AwaySpan> found;
   const Lock lock(mutex_);

@@ -13,8 +13,6 @@
 namespace penstock::text {
 namespace {
 
-constexpr std::string_view kSpaceSign = "\u2581";
-
 // U+FFFD for each byte that belongs to no character.
 std::string Mended(std::string_view bytes) {
   std::string text;

@@ -246,7 +246,7 @@ def rooms():
 
 # Other modules that say who comes in, besides the rooms.
 MODULES_WITH_README = [
-    "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda",
+    "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda", "server/python",
     "client/c", "client/ctl", "client/ctl/inspect", "client/samples",
 ]
 
@@ -267,7 +267,7 @@ def who_comes_in(module):
             word = f"`{other}`"
         if word not in words:
             words.append(word)
-    return f"Who comes in: {', '.join(words) or 'nobody'}."
+    return f"Who comes in: {', '.join(words) or 'nobody: what is here registers itself, or is a program'}."
 
 
 def write_readmes(root):

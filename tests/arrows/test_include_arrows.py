@@ -43,7 +43,7 @@ def test_who_comes_in_is_told_by_folders(monkeypatch):
     })
     assert include_arrows.who_comes_in("base") == "Who comes in: all rooms of `server/engine`, `server/functions/math`, `client/ctl`."
     assert include_arrows.who_comes_in("server/engine/read") == "Who comes in: `server/engine/plan`."
-    assert include_arrows.who_comes_in("client/ctl") == "Who comes in: nobody."
+    assert include_arrows.who_comes_in("client/ctl") == "Who comes in: nobody: what is here registers itself, or is a program."
 
 
 def plant(root, files):

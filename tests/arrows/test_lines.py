@@ -1,10 +1,9 @@
 """Lines of C and C++ have at most 100 columns, but for drawings, tables and samples in comments, raw texts, and what EXCEPTIONS says."""
 
-import pathlib
 import re
-import subprocess
 
-ROOT = pathlib.Path(__file__).parents[2]
+from tree_files import ROOT, tree_files
+
 WIDTH = 100
 
 # Files with longer lines, and why.
@@ -29,11 +28,6 @@ def long_lines(text):
     return [line for line in text.split("\n") if len(line) > WIDTH and not is_drawing(line) and 'R"' not in line]
 
 
-def sources():
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "*.h", "*.hpp", "*.cc", "*.c", "*.cu"], capture_output=True, text=True, check=True).stdout.split()
-    return [name for name in listed if (ROOT / name).exists()]
-
-
 def test_it_finds_long_lines():
     prose = "// " + "word " * 25
     assert long_lines(prose) == [prose]
@@ -42,8 +36,9 @@ def test_it_finds_long_lines():
 
 
 def test_lines_end_at_column_100():
-    found = {name: lines for name in sources() if (lines := long_lines((ROOT / name).read_text(encoding="utf-8")))}
-    assert len(sources()) > 1000
+    sources = list(tree_files(".h", ".hpp", ".cc", ".c", ".cu"))
+    found = {name: lines for name in sources if (lines := long_lines((ROOT / name).read_text(encoding="utf-8")))}
+    assert len(sources) > 1000
     complaints = [f"{name}: {line}" for name, lines in found.items() if name not in EXCEPTIONS for line in lines]
     assert complaints == [], "a file that needs long lines gets a reason in EXCEPTIONS"
     assert set(EXCEPTIONS) <= set(found), "an exception that no file needs any more"

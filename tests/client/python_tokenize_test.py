@@ -48,7 +48,7 @@ def test_models_of_sentencepiece_give_its_ids_and_texts(name):
         ids = np.concatenate([np.array([1], np.int32), penstock.functions.tokenize(text, path)])
         return ids, penstock.functions.detokenize(ids, path)
 
-    for (found, back), own, text in zip(texts.map(framed), ids, case["decoded"], strict=False):
+    for (found, back), own, text in zip(texts.map(framed), ids, case["decoded"][:40], strict=True):
         assert found.tolist() == [1, *own] and back.item().decode() == text
 
 
@@ -60,7 +60,7 @@ def test_there_and_back():
         ids = penstock.functions.tokenize(text, path, dtype="int64")
         return penstock.functions.detokenize(ids, path), ids
 
-    for text, (again, ids) in zip(TEXTS, texts.map(back), strict=False):
+    for text, (again, ids) in zip(TEXTS[:60], texts.map(back), strict=True):
         assert ids.dtype == np.int64
         assert again.item().decode() == text.replace("<|endoftext|>", "")
 

@@ -204,9 +204,11 @@ class Steering:
             return kind, ["update", self.pipeline, "--withdraw"], None
         constant = 1000 * self.asked
         more = []
+        if kind == "at-step" and last is None:
+            kind = "constant"
         if kind == "next-epoch":
             more = ["--next-epoch"]
-        elif kind == "at-step" and last is not None:
+        elif kind == "at-step":
             more = ["--at-step", str(last + dice.randint(10, 150))]
         return kind, ["update", self.pipeline, "--set", f"map.K={constant}", *more], Change(None, constant=constant)
 

@@ -109,9 +109,10 @@ def test_thousands_of_shards_and_few_descriptors(tmp_path, limit):
         daemon.stop()
 
 
-def test_a_list_of_files_keeps_its_order(tmp_path):
-    """Of every reader, as in tf.data; a glob expands in the byte order of the paths."""
-    penstock = pytest.importorskip("penstock")
+def test_each_reader_keeps_the_order_of_a_list_of_files(tmp_path):
+    """As in tf.data; a glob expands in the byte order of the paths."""
+    import penstock
+
     readers = {
         "tfrecord": (lambda names: penstock.TFRecordDataset(names), lambda path, text: tfrecord_files.write(path, [text])),
         "text": (lambda names: penstock.TextLineDataset(names), lambda path, text: path.write_bytes(text + b"\n")),

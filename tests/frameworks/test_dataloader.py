@@ -527,7 +527,7 @@ class OfKinds(Dataset):
     KINDS = {
         **{f"np.{name}": functools.partial(lambda name, index: getattr(np, name)(index), name)
            for name in ("float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "bool_")},
-        "memmap": lambda index: np.memmap(os.environ["PENSTOCK_MEMMAP"], np.int16, "r", shape=(4,)) + 0,
+        "memmap": lambda index: np.memmap(os.environ["PENSTOCK_MEMMAP"], np.int16, "c", shape=(4,)),
         "mapping": lambda index: collections.OrderedDict(a=index, b=[index]),
         "defaultdict": lambda index: collections.defaultdict(int, {"a": index}),
         "namedtuple": lambda index: Pair(index, str(index)),

@@ -202,7 +202,7 @@ def sentencepiece():
     units[ord("e")] = ord("e") | 1 << 8 | (ord("e") ^ 257) << 10
     units[257] = 1 << 31
     charsmap = struct.pack("<I", 2048) + struct.pack("<512I", *units) + b"\0bb\0"
-    yield "unigram", model([*pieces, piece("<x>", 0, 4), piece("ll", -1, 5)][:-1], b"\x18\x01", part(2, charsmap))
+    yield "unigram", model([*pieces, piece("<x>", 0, 4)], b"\x18\x01", part(2, charsmap))
     yield "unigram_bytes", model(pieces + every_byte, b"\x18\x01\x98\x02\x01\xc0\x01\x01")
     yield "bpe", model([*pieces, piece("<x>", 0, 4)], b"\x18\x02", b"\x20\x00\x18\x00")
     yield "bpe_unused", model([*pieces, piece("aba", 0, 5), piece("bab", 0, 5), piece("ababab", 1, 5)], b"\x18\x02")

@@ -157,10 +157,8 @@ TEST_CASE("a model of SentencePiece keeps bytes and control symbols where it is 
   CHECK(status.message() == "expected ids of the tokenizer, found 1000000 at 1 of 2");
 }
 
-TEST_CASE("long texts of SentencePiece need no more memory for their pieces, and are cut as whole",
-          "[text]") {
-  // Each way through a text of one letter ends where a space does; so the parts of a long text have
-  // the ids of a short one.
+TEST_CASE("long texts of SentencePiece come back whole", "[text]") {
+  // Longer than the steps that are kept at a time.
   for (const char* const name : {"unigram", "bpe_bytes", "bpe_across", "characters"}) {
     const auto tokenizer = Open(name);
     const std::string part = " qzx";
@@ -175,6 +173,7 @@ TEST_CASE("long texts of SentencePiece need no more memory for their pieces, and
     REQUIRE(tokenizer->Decode(once, true, false, &wanted).ok());
     CHECK(back.size() >= text.size() - 1);
     CHECK(back.compare(0, wanted.size(), wanted) == 0);
+    CHECK(back.compare(back.size() - wanted.size(), wanted.size(), wanted) == 0);
   }
 }
 

@@ -50,12 +50,10 @@ constexpr uint32_t kIndicesAtATime = 32;
 // Those of [first, end), side by side. What is wrong with one is told to who asks for it.
 void LoadIndices(FileTable& files, uint32_t first, uint32_t end) {
   const Manifest& manifest = files.manifest();
-  std::atomic<uint32_t> next{first};
-  SideBySide(end - first, "indices", manifest[first].path, [&] {
-    for (uint32_t i; (i = next.fetch_add(1)) < end;) {
-      if (manifest[i].indexed != nullptr && IsAddress(manifest[i].path))
-        files.Index(i, OnDamage::kFail).status().IgnoreError();
-    }
+  EachSideBySide(end - first, end - first, "indices", manifest[first].path, [&](size_t k) {
+    const auto i = static_cast<uint32_t>(first + k);
+    if (manifest[i].indexed != nullptr && IsAddress(manifest[i].path))
+      files.Index(i, OnDamage::kFail).status().IgnoreError();
   });
 }
 
@@ -119,20 +117,17 @@ absl::Status AddFiles(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   absl::Status status;
   std::optional<uint64_t> counts;
   std::atomic<bool> has_failed{false};
-  std::atomic<int> next{0};
-  const auto add = [&] {
-    for (int part; (part = next.fetch_add(1)) < 2;) {
-      if (part == 0) {
-        status = AddEnds(plan, fingerprint);
-        has_failed = !status.ok();
-      } else {
-        counts = CountsOf(plan, has_failed);
-      }
+  const auto add = [&](size_t part) {
+    if (part == 0) {
+      status = AddEnds(plan, fingerprint);
+      has_failed = !status.ok();
+    } else {
+      counts = CountsOf(plan, has_failed);
     }
   };
   // Both wait for the same servers.
   const bool is_far = far != manifest.end();
-  SideBySide(is_far ? 2 : 1, "fetching", is_far ? far->path : "", add);
+  EachSideBySide(is_far ? 2 : 1, 2, "fetching", is_far ? far->path : "", add);
   if (status.ok() && counts) fingerprint->set_counts(*counts);
   return status;
 }

@@ -1,5 +1,7 @@
 #include "server/engine/stage/global_records.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,10 +15,6 @@
 
 namespace penstock {
 namespace {
-
-constexpr uint64_t kPageBytes = 4096;
-// More than what a format has around a record.
-constexpr uint64_t kAroundBytes = uint64_t{64} << 10;
 
 // Records of consecutive numbers, from `begin` to `end`.
 struct RecordRun {
@@ -259,6 +257,8 @@ class GlobalLoaderImpl final : public ColumnLoader {
   // the place of its bytes, up to the end of a record; of records without checksums, nothing else
   // tells.
   bool MapsHold(RowReferences rows, FileTable& files, const Column& copies) const {
+    static const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const RecordShape& shape = records_->access().shape();
     uint32_t whole = UINT32_MAX;
     for (uint32_t row = 0; row < rows.rows; ++row) {
       const RecordRef& record = rows[row];
@@ -268,10 +268,11 @@ class GlobalLoaderImpl final : public ColumnLoader {
       const RowBytes& copy = copies.rows[row];
       if (copy.size > 0 && copy.data[copy.size - 1] != 0) continue;
       // A page that the file has lost is seen at a look; zeros come out of its last page alone.
-      const uint64_t last_page = (map->size() - 1) / kPageBytes * kPageBytes;
+      const uint64_t last_page = (map->size() - 1) / page * page;
       static_cast<void>(*static_cast<const volatile uint8_t*>(map->bytes() + last_page));
       if (map->torn()) return false;
-      if (record.offset + record.length + kAroundBytes <= last_page) continue;
+      const uint64_t end = record.offset + shape.header_bytes + record.length + shape.footer_bytes;
+      if (end <= last_page) continue;
       const auto file = files.Open(record.file);
       if (!file.ok() || (*file)->SizeNow() < map->size()) return false;
       whole = record.file;

@@ -1,4 +1,6 @@
 // What ends the work of a call: its caller has gone, or it has taken too long.
+//
+// Threads:  any; no state.
 #pragma once
 
 #include <string>
@@ -12,7 +14,7 @@
 namespace penstock {
 
 // How long the check of a spec or the making of a pipeline may go through its files.
-constexpr absl::Duration kPlanTime = absl::Hours(1);
+inline constexpr absl::Duration kPlanTime = absl::Hours(1);
 
 // Until the caller has gone, or so much time has passed; `what`: for the error. The context must
 // outlive the call that looks.

@@ -5,7 +5,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -226,6 +228,8 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   v1::PipelineSpec spec_now = keeper_.LastSpec();
   const std::vector<v1::Stage*> all_now = AllStages(spec_now);
   const std::vector<std::string> names_now = StageNames(spec_now);
+  std::unordered_map<std::string_view, const v1::Stage*> by_name;
+  for (size_t i = 0; i < names_now.size(); ++i) by_name.emplace(names_now[i], all_now[i]);
   for (const StageStats& stage : stats.stages) {
     v1::StageStats* out = result.add_stages();
     out->set_name(stage.name);
@@ -233,8 +237,7 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
     out->set_busy_ns(stage.busy_ns);
     out->set_away_ns(stage.away_ns);
     out->set_queue(QueueOf(stats, spec_now, result.stages_size() - 1));
-    for (size_t i = 0; i < names_now.size(); ++i)
-      if (names_now[i] == stage.name) SayWeights(*all_now[i], out);
+    if (const auto it = by_name.find(stage.name); it != by_name.end()) SayWeights(*it->second, out);
     if (stage.read_bytes > 0) {
       out->set_read_bytes(stage.read_bytes);
       out->set_read_ns(stage.read_ns);

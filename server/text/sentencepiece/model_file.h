@@ -17,6 +17,9 @@
 
 namespace penstock::text {
 
+// What stands for a space in pieces.
+inline constexpr std::string_view kSpaceSign = "\u2581";
+
 // By the numbers of the file.
 enum class PieceKind : uint8_t {
   kNormal = 1,

@@ -81,7 +81,9 @@ std::unique_ptr<PieceModel> MakeBpePieces(const Pieces& pieces, std::string_view
 std::unique_ptr<PieceModel> MakeWordPieces(const Pieces& pieces);
 std::unique_ptr<PieceModel> MakeCharacterPieces(const Pieces& pieces);
 
-// The bytes of the character with which a text begins, as its first byte has it. REQUIRES: a byte.
+// The bytes of the character with which a text begins, as its first byte has it. Of any bytes: a
+// rule may leave some that are no UTF-8, for which CodePointBytes() has no answer. REQUIRES: a
+// byte.
 inline size_t CharacterBytes(std::string_view text) {
   const auto first = static_cast<uint8_t>(text[0]);
   const size_t bytes = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;

@@ -10,7 +10,6 @@
 namespace penstock::text {
 namespace {
 
-constexpr std::string_view kSpaceSign = "\u2581";
 constexpr std::string_view kNoCharacter = "\ufffd";
 
 // A unit of the double array: bits 0 to 7 a label, bit 8 whether a value belongs to the node, bits
@@ -121,13 +120,13 @@ TextRules::Change TextRules::ChangeAt(std::string_view text) const {
       return {text.substr(0, bytes), bytes, looked};
   Change change{};
   const bool is_found = FindInMap(text, &change);
-  looked = change.looked += looked;
+  change.looked += looked;
   if (is_found) return change;
   size_t bytes = 1;
   // Bytes that are no character can only be what a rule left of one.
   if (DecodeUtf8(absl::string_view(text.data(), text.size()), &bytes) < 0)
-    return {kNoCharacter, 1, looked};
-  return {text.substr(0, bytes), bytes, looked};
+    return {kNoCharacter, 1, change.looked};
+  return {text.substr(0, bytes), bytes, change.looked};
 }
 
 absl::Status TextRules::Apply(std::string_view text, std::string* to) const {

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "base/stop_flag.h"
+#include "server/text/sentencepiece/model_file.h"
 #include "server/text/sentencepiece/pieces.h"
 
 namespace penstock::text {
 namespace {
-
-constexpr std::string_view kSpace = "\u2581";
 
 class WordPieces final : public PieceModel {
  public:
@@ -18,7 +17,7 @@ class WordPieces final : public PieceModel {
     const size_t floor = out.size();
     StopLook look;
     while (!text.empty()) {
-      const std::string_view word = text.substr(0, std::min(text.find(kSpace, 1), text.size()));
+      const std::string_view word = text.substr(0, std::min(text.find(kSpaceSign, 1), text.size()));
       absl::Status status = pieces_.Append(pieces_.IdOf(word), word, floor, out);
       if (!status.ok()) return status;
       text.remove_prefix(word.size());
