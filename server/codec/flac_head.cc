@@ -15,11 +15,6 @@ constexpr uint8_t kIsLast = 0x80;
 constexpr int64_t kFrameBytesMin = 9;
 constexpr int64_t kFrameSamplesMax = 65536;
 
-template <typename... Words>
-absl::Status Damaged(const Words&... words) {
-  return absl::DataLossError(absl::StrCat("FLAC data is damaged: ", words...));
-}
-
 uint64_t Big(const uint8_t* bytes, size_t count) {
   uint64_t value = 0;
   for (size_t i = 0; i < count; ++i) value = value << 8 | bytes[i];
@@ -32,20 +27,22 @@ absl::StatusOr<SoundHead> ReadFlacHead(absl::Span<const uint8_t> file, size_t be
   SoundHead head;
   size_t at = begin + kMarkBytes;
   for (bool is_first = true, is_last = false; !is_last; is_first = false) {
-    if (file.size() - at < kBlockHeadBytes) return Damaged("it ends in its head");
+    if (file.size() - at < kBlockHeadBytes)
+      return DamagedSound(SoundFormat::kFlac, "it ends in its head");
     const uint8_t type = file[at] & ~kIsLast;
     is_last = (file[at] & kIsLast) != 0;
     const size_t bytes = Big(&file[at + 1], 3);
     at += kBlockHeadBytes;
     if (bytes > file.size() - at) {
-      return Damaged("a block of ", bytes, " bytes at offset ", at, ", of which the file has ",
-                     file.size() - at);
+      return DamagedSound(SoundFormat::kFlac, "a block of ", bytes, " bytes at offset ", at,
+                          ", of which the file has ", file.size() - at);
     }
     if (is_first != (type == kStreamInfo) || type == kForbidden)
-      return Damaged("a block of type ", type, " at offset ", at);
+      return DamagedSound(SoundFormat::kFlac, "a block of type ", type, " at offset ", at);
     if (is_first) {
       if (bytes != kStreamInfoBytes)
-        return Damaged("expected a first block of ", kStreamInfoBytes, " bytes, found ", bytes);
+        return DamagedSound(SoundFormat::kFlac, "expected a first block of ", kStreamInfoBytes,
+                            " bytes, found ", bytes);
       const uint64_t form = Big(&file[at + 10], 8);
       head.sample_rate = static_cast<int32_t>(form >> 44);
       head.channels = static_cast<int64_t>(form >> 41 & 7) + 1;
@@ -57,13 +54,13 @@ absl::StatusOr<SoundHead> ReadFlacHead(absl::Span<const uint8_t> file, size_t be
     }
     at += bytes;
   }
-  if (head.sample_rate == 0) return Damaged("a sample rate of 0 a second");
+  if (head.sample_rate == 0) return DamagedSound(SoundFormat::kFlac, "a sample rate of 0 a second");
   head.begin = at;
   head.end = file.size();
   head.samples_max = static_cast<int64_t>(head.end - at) / kFrameBytesMin * kFrameSamplesMax;
   if (head.samples > head.samples_max) {
-    return Damaged("expected ", head.samples, " samples, more than its ", head.end - at,
-                   " bytes of frames can hold");
+    return DamagedSound(SoundFormat::kFlac, "expected ", head.samples, " samples, more than its ",
+                        head.end - at, " bytes of frames can hold");
   }
   return head;
 }

@@ -13,11 +13,6 @@ constexpr uint8_t kHasFrames = 1;  // of a Xing frame's flags
 // What encoders add in front and behind for the decoder's sake, at most: two numbers of 12 bits.
 constexpr int64_t kAddedSamplesMax = 2 * 4095;
 
-template <typename... Words>
-absl::Status Damaged(const Words&... words) {
-  return absl::DataLossError(absl::StrCat("MP3 data is damaged: ", words...));
-}
-
 struct Frame {
   int version = 0;  // 0: MPEG 2.5, 2: MPEG 2, 3: MPEG 1; as the head has it
   int rate_index = 0;
@@ -101,22 +96,23 @@ absl::StatusOr<SoundHead> ReadMp3Head(absl::Span<const uint8_t> file, size_t beg
     Frame frame;
     if (left < kFrameHeadBytes || !ReadFrame(&file[at], &frame)) {
       if (frames > 0 && IsBehindSound(file.subspan(at))) break;
-      return Damaged("no frame of layer III at offset ", at);
+      return DamagedSound(SoundFormat::kMp3, "no frame of layer III at offset ", at);
     }
     if (frames == 0) first = frame;
     if (!frame.IsLike(first)) {
-      return Damaged("a frame at offset ", at, " of ", frame.channels, " channels and ",
-                     frame.sample_rate, " samples a second, behind others of ", first.channels,
-                     " and ", first.sample_rate);
+      return DamagedSound(SoundFormat::kMp3, "a frame at offset ", at, " of ", frame.channels,
+                          " channels and ", frame.sample_rate,
+                          " samples a second, behind others of ", first.channels, " and ",
+                          first.sample_rate);
     }
     if (frame.bytes > left) {
-      return Damaged("a frame of ", frame.bytes, " bytes at offset ", at,
-                     ", of which the file has ", left);
+      return DamagedSound(SoundFormat::kMp3, "a frame of ", frame.bytes, " bytes at offset ", at,
+                          ", of which the file has ", left);
     }
     at += frame.bytes;
     ++frames;
   }
-  if (frames == 0) return Damaged("no frame");
+  if (frames == 0) return DamagedSound(SoundFormat::kMp3, "no frame");
   const uint8_t* const name = &file[begin] + first.name_at();
   const bool has_count = [&] {
     return first.bytes >= first.name_at() + 12 &&
@@ -126,7 +122,7 @@ absl::StatusOr<SoundHead> ReadMp3Head(absl::Span<const uint8_t> file, size_t beg
   if (has_count) {
     --frames;
     if (const int64_t said = Big32(name + 8); said != frames)
-      return Damaged("expected ", said, " frames, found ", frames);
+      return DamagedSound(SoundFormat::kMp3, "expected ", said, " frames, found ", frames);
   }
   SoundHead head;
   head.channels = first.channels;

@@ -16,11 +16,6 @@ constexpr uint8_t kIsLast = 4;
 // Of a packet, which is one segment at least: half of Vorbis' longest block. Opus has 5,760.
 constexpr int64_t kSegmentSamplesMax = 8192;
 
-template <typename... Words>
-absl::Status Damaged(const Words&... words) {
-  return absl::DataLossError(absl::StrCat("OGG data is damaged: ", words...));
-}
-
 // The checksum of Ogg's pages: the polynomial of Ethernet's, from the highest bit on. Table k is
 // that of a byte with k bytes behind it.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
@@ -75,14 +70,16 @@ absl::Status ReadFirstPacket(const uint8_t* packet, size_t size, SoundHead* head
   if (size >= 30 && text.starts_with("\x01vorbis")) {
     head->channels = packet[11];
     const auto rate = Little<uint32_t>(packet + 12);
-    if (rate == 0 || rate > INT32_MAX) return Damaged("a sample rate of ", rate, " a second");
+    if (rate == 0 || rate > INT32_MAX)
+      return DamagedSound(SoundFormat::kOgg, "a sample rate of ", rate, " a second");
     head->sample_rate = static_cast<int32_t>(rate);
   } else if (size >= 19 && text.starts_with("OpusHead")) {
     head->channels = packet[9];
   } else {
     return absl::DataLossError("OGG file of another encoding than Vorbis and Opus");
   }
-  if (head->channels == 0) return Damaged("expected 1 channel at least, found 0");
+  if (head->channels == 0)
+    return DamagedSound(SoundFormat::kOgg, "expected 1 channel at least, found 0");
   return absl::OkStatus();
 }
 
@@ -100,28 +97,32 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
   for (uint32_t number = 0; at < file.size(); ++number) {
     const size_t left = file.size() - at;
     const uint8_t* const page = &file[at];
-    if (is_last) return Damaged("expected its end, found ", left, " bytes at offset ", at);
+    if (is_last)
+      return DamagedSound(SoundFormat::kOgg, "expected its end, found ", left, " bytes at offset ",
+                          at);
     if (left < kPageHeadBytes || left < kPageHeadBytes + page[26])
-      return Damaged("it ends in the head of a page at offset ", at);
+      return DamagedSound(SoundFormat::kOgg, "it ends in the head of a page at offset ", at);
     // With the version behind it, which is 0.
-    if (std::memcmp(page, "OggS", 5) != 0) return Damaged("no page at offset ", at);
+    if (std::memcmp(page, "OggS", 5) != 0)
+      return DamagedSound(SoundFormat::kOgg, "no page at offset ", at);
     const size_t segments = page[26];
     const size_t head_bytes = kPageHeadBytes + segments;
     size_t bytes = head_bytes;
     for (size_t i = 0; i < segments; ++i) bytes += page[kPageHeadBytes + i];
     if (bytes > left) {
-      return Damaged("a page of ", bytes, " bytes at offset ", at, ", of which the file has ",
-                     left);
+      return DamagedSound(SoundFormat::kOgg, "a page of ", bytes, " bytes at offset ", at,
+                          ", of which the file has ", left);
     }
     if (PageChecksum(page, bytes) != Little<uint32_t>(page + kChecksumAt))
-      return Damaged("a wrong checksum of the page at offset ", at);
+      return DamagedSound(SoundFormat::kOgg, "a wrong checksum of the page at offset ", at);
     const auto its_stream = Little<uint32_t>(page + 14);
     if (number == 0) stream = its_stream;
     if (its_stream != stream || ((page[5] & kIsFirst) != 0) != (number == 0))
       return absl::DataLossError(
           absl::StrCat("OGG file of more than one stream: another one at offset ", at));
     if (const auto found = Little<uint32_t>(page + 18); found != number)
-      return Damaged("expected page ", number, " at offset ", at, ", found page ", found);
+      return DamagedSound(SoundFormat::kOgg, "expected page ", number, " at offset ", at,
+                          ", found page ", found);
     if (number == 0) {
       if (absl::Status status = ReadFirstPacket(page + head_bytes, bytes - head_bytes, &head);
           !status.ok())
@@ -134,15 +135,15 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
     // -1 where no packet ends.
     if (const auto ends_at = Little<int64_t>(page + 6); ends_at != -1) {
       if (ends_at < 0 || (ends_at - samples_since > ended_at && (ended_at > 0 || is_last))) {
-        return Damaged("the page at offset ", at, " ends at sample ", ends_at,
-                       ", more than it can hold behind sample ", ended_at);
+        return DamagedSound(SoundFormat::kOgg, "the page at offset ", at, " ends at sample ",
+                            ends_at, ", more than it can hold behind sample ", ended_at);
       }
       ended_at = ends_at;
       samples_since = 0;
     }
     at += bytes;
   }
-  if (!is_last) return Damaged("it ends before its last page");
+  if (!is_last) return DamagedSound(SoundFormat::kOgg, "it ends before its last page");
   head.end = at;
   return head;
 }

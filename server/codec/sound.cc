@@ -91,7 +91,7 @@ int64_t SoundDecoder::Read(void* to, int64_t bytes, void* user) {
 }
 
 absl::Status SoundDecoder::Damaged(absl::string_view what) const {
-  return absl::DataLossError(absl::StrCat(SoundFormatName(format_), " data is damaged: ", what));
+  return DamagedSound(format_, what);
 }
 
 absl::Status SoundDecoder::Open(absl::Span<const uint8_t> file) {

@@ -21,7 +21,9 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
 namespace penstock {
@@ -32,6 +34,11 @@ enum class SoundFormat : uint8_t { kUnknown, kWav, kFlac, kOgg, kMp3 };
 SoundFormat FindSoundFormat(absl::Span<const uint8_t> file, size_t* begin);
 // "FLAC", for errors.
 const char* SoundFormatName(SoundFormat format);
+
+template <typename... Words>
+absl::Status DamagedSound(SoundFormat format, const Words&... words) {
+  return absl::DataLossError(absl::StrCat(SoundFormatName(format), " data is damaged: ", words...));
+}
 
 struct SoundHead {
   // Of each channel: exact, or -1 where only decoding tells.

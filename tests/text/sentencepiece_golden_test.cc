@@ -1,8 +1,6 @@
 // Ids and texts are those of `sentencepiece` (tests/golden/make_sentencepiece_goldens.py).
 #include <zlib.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,32 +8,25 @@
 #include "server/text/tokenizer.h"
 #include "server/text/unicode/utf8.h"
 #include "tests/support/catch.h"
-#include "tests/support/tree.h"
+#include "tests/support/golden.h"
 
 namespace penstock::text {
 namespace {
 
-const std::string kFolder = testing::InTree("tests/golden/sentencepiece/");
 constexpr uint32_t kBlock = 4096;
 // As the script has them.
 constexpr uint32_t kBlocks[] = {0, 1, 2, 3, 0xa, 0xf, 0x10, 0x11, 0x1d, 0x1f};
 constexpr size_t kShown = 40;
 
-std::string Slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
-
 const nlohmann::json& Cases() {
   static const auto& cases =
-      *new nlohmann::json(nlohmann::json::parse(Slurp(kFolder + "cases.json")));
+      *new nlohmann::json(nlohmann::json::parse(testing::ReadGolden("sentencepiece/cases.json")));
   return cases;
 }
 
 std::unique_ptr<Tokenizer> Open(const std::string& name) {
-  auto tokenizer = MakeSentencePieceTokenizer(Slurp(kFolder + name + ".model"));
+  auto tokenizer =
+      MakeSentencePieceTokenizer(testing::ReadGolden("sentencepiece/" + name + ".model"));
   INFO(name << ": " << tokenizer.status().ToString());
   REQUIRE(tokenizer.ok());
   return *std::move(tokenizer);

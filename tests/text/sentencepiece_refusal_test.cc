@@ -2,10 +2,8 @@
 // the file, or read as something harmless. Fault 21d.
 #include <algorithm>
 #include <atomic>
-#include <fstream>
 #include <limits>
 #include <random>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +12,7 @@
 #include "server/text/sentencepiece/piece_trie.h"
 #include "server/text/tokenizer.h"
 #include "tests/support/catch.h"
-#include "tests/support/tree.h"
+#include "tests/support/golden.h"
 
 namespace penstock::text {
 namespace {
@@ -44,13 +42,6 @@ std::string Units(const std::vector<uint32_t>& units) {
 std::string Charsmap(const std::string& map) { return Bytes(3, Bytes(2, map)); }
 
 const std::string kSound = Piece("<unk>", 2) + Piece("a") + Piece("b");
-
-std::string Slurp(const std::string& name) {
-  std::ifstream file(testing::InTree("tests/golden/sentencepiece/" + name), std::ios::binary);
-  std::stringstream bytes;
-  bytes << file.rdbuf();
-  return bytes.str();
-}
 
 // Opens whatever it is, and works with it where that is possible.
 bool TryToUse(const std::string& file) {
@@ -155,7 +146,7 @@ TEST_CASE("a control symbol in a text is an error, as it is in the library", "[t
 
 TEST_CASE("models of SentencePiece that are cut are refused or harmless", "[text]") {
   for (const char* const name : {"bpe.model", "unigram_bytes.model"}) {
-    const std::string file = Slurp(name);
+    const std::string file = testing::ReadGolden(std::string("sentencepiece/") + name);
     REQUIRE(TryToUse(file));
     size_t used = 0;
     for (size_t size = 0; size < file.size(); size += 1 + size / 500)
@@ -167,7 +158,7 @@ TEST_CASE("models of SentencePiece that are cut are refused or harmless", "[text
 
 TEST_CASE("models of SentencePiece with a bit flipped are refused or harmless", "[text]") {
   for (const char* const name : {"bpe.model", "unigram_bytes.model", "characters.model"}) {
-    std::string file = Slurp(name);
+    std::string file = testing::ReadGolden(std::string("sentencepiece/") + name);
     std::mt19937 draw(5);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same ones each time
     for (int i = 0; i < 1500; ++i) {
       char& byte = file[draw() % file.size()];
