@@ -506,7 +506,7 @@ def take_the_rest(run, workers):
     """What the split group still has to give, up to a step that nobody has had."""
     highest = max(entry[0] for worker in workers for entry in worker.entries() if entry)
     taken = []
-    with penstock.attach("records", socket=run.socket, group="workers", mode="split", timeout=120) as loader:
+    with penstock.attach("records", socket=run.socket, group="workers", mode="split", timeout=600) as loader:
         while not taken or taken[-1][0] <= highest + 20:
             batch = next(loader)
             taken.append((loader.step, int(loader.redelivered), zlib.crc32(batch["n"].tobytes())))

@@ -44,7 +44,12 @@ def main():
     log = open(os.path.join(folder, name + ".log"), "a", buffering=1)
     # A kill may have left half a line.
     log.write("\n")
-    loader = attach(pipeline, socket=socket, cursor=cursor, timeout=120, reconnect=120, **options)
+    # Where all went on behind their checkpoints, a split group that was ahead waits until the stream is
+    # where it was.
+    timeout = 1200 if is_split else 120
+    loader = attach(
+        pipeline, socket=socket, cursor=cursor, timeout=timeout, reconnect=120, **options
+    )
     for batch in loader:
         crc = zlib.crc32(batch["n"].tobytes())
         rows = " " + ",".join(map(str, batch["n"].tolist())) if is_split and size else ""
