@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
 #include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"

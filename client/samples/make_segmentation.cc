@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/random.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
 #include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/ctl/match_files.h"
+#include "client/ctl/files/match_files.h"
 
 namespace penstock::samples {
 namespace {
