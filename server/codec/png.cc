@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "server/codec/damaged.h"
 #include "server/codec/plain_png.h"
 
 namespace penstock {
@@ -136,7 +136,7 @@ struct PngDecoder::State {
   }
 
   absl::Status Error() const {
-    return absl::DataLossError(absl::StrCat("PNG data is damaged: ", message));
+    return DamagedData("PNG", message);
   }
 };
 
