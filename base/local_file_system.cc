@@ -21,6 +21,7 @@
 #include "base/file_error.h"
 #include "base/literal_glob.h"
 #include "base/local_file.h"
+#include "base/nanoseconds.h"
 #include "base/pending_call.h"
 #include "base/read_fully.h"
 
@@ -49,7 +50,7 @@ uint64_t HolderOf(const struct statfs& system) {
 }
 
 int64_t Nanos(const struct timespec& time) {
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
+  return time.tv_sec * kNsPerSecond + time.tv_nsec;
 }
 
 // The verdict on an open file; `version`: what it is then.

@@ -1,21 +1,14 @@
 #include "client/ctl/batches/row_sums.h"
 
-#include <isa-l.h>
-
-#include <algorithm>
 #include <cstddef>
+
+#include "client/ctl/batches/crc32c.h"
 
 namespace penstock::ctl {
 namespace {
 
 void Add(const void* data, uint64_t bytes, uint32_t* sum) {
-  // ISA-L takes an int for the size.
-  constexpr uint64_t kMaxChunkBytes = 1 << 30;
-  auto* at = static_cast<unsigned char*>(const_cast<void*>(data));
-  for (uint64_t chunk = 0; bytes > 0; at += chunk, bytes -= chunk) {
-    chunk = std::min(bytes, kMaxChunkBytes);
-    *sum = crc32_iscsi(at, static_cast<int>(chunk), *sum);
-  }
+  *sum = AddToCrc32c(*sum, {static_cast<const std::byte*>(data), bytes});
 }
 
 // Values `first` to `last - 1` of a tensor's, each of so many bytes; or its strings.

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
+
 namespace penstock {
 namespace {
 
-constexpr double kNsPerSecond = 1e9;
 
 }  // namespace
 
