@@ -20,10 +20,10 @@ absl::StatusOr<uint64_t> WriteFiles(const std::string& out,
                                     const std::vector<std::string>& patterns);
 
 struct JsonLinesOptions {
-  std::string out;
-  std::string path;
+  std::string out = {};
+  std::string path = {};
   // Which features to write; empty: all.
-  std::vector<std::string> fields;
+  std::vector<std::string> fields = {};
   // 0: one file of the name `out`; else as many of its name and their numbers (shards.h), of
   // consecutive records.
   int num_shards = 0;
