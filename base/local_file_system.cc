@@ -49,9 +49,7 @@ uint64_t HolderOf(const struct statfs& system) {
   return holder;
 }
 
-int64_t Nanos(const struct timespec& time) {
-  return time.tv_sec * kNsPerSecond + time.tv_nsec;
-}
+int64_t Nanos(const struct timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
 
 // The verdict on an open file; `version`: what it is then.
 absl::Status Judge(const std::string& path, int fd, struct stat* status, FileVersion* version) {

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kMinWidth = 400;
 constexpr int kMaxWidth = 600;
-constexpr int kRegions = 16;    // of a label image
+constexpr int kRegions = 16;  // of a label image
 
 // Those of config/pipelines/segmentation.textproto.
 constexpr std::array<std::array<uint8_t, 3>, 12> kColours = {{{0, 0, 0},

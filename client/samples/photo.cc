@@ -86,8 +86,7 @@ absl::StatusOr<Photo> ReadJpeg(const std::string& path) {
   return photo;
 }
 
-absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns,
-                                              int width) {
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width) {
   auto paths = ctl::MatchFiles(patterns);
   if (!paths.ok()) return paths.status();
   std::vector<Photo> photos;

@@ -135,9 +135,7 @@ struct PngDecoder::State {
     return false;
   }
 
-  absl::Status Error() const {
-    return DamagedData("PNG", message);
-  }
+  absl::Status Error() const { return DamagedData("PNG", message); }
 };
 
 PngDecoder::PngDecoder() : state_(std::make_unique<State>()) {}

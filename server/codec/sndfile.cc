@@ -97,12 +97,11 @@ absl::Status CheckReads(const Library& library, int32_t format) {
   constexpr int32_t kGetVersion = 0x1000;  // SFC_GET_LIB_VERSION
   char version[128] = "";
   library.command(nullptr, kGetVersion, version, sizeof(version) - 1);
-  const auto* const needed =
-      std::find_if(std::begin(kNeeded), std::end(kNeeded),
-                   [&](const Needed& one) { return one.format == format; });
-  return absl::FailedPreconditionError(absl::StrCat(
-      "the daemon's libsndfile (", version, ") cannot read ", needed->name, ": install ",
-      needed->library, " and start the daemon again; ", kElsewhere));
+  const auto* const needed = std::find_if(std::begin(kNeeded), std::end(kNeeded),
+                                          [&](const Needed& one) { return one.format == format; });
+  return absl::FailedPreconditionError(
+      absl::StrCat("the daemon's libsndfile (", version, ") cannot read ", needed->name,
+                   ": install ", needed->library, " and start the daemon again; ", kElsewhere));
 }
 
 }  // namespace penstock::sndfile

@@ -23,7 +23,9 @@ float FromInt24(const uint8_t* p) {
   // The sign is in the highest byte.
   return static_cast<float>((p[0] | p[1] << 8) + static_cast<int8_t>(p[2]) * 65536) / 8388608;
 }
-float FromInt32(const uint8_t* p) { return static_cast<float>(LoadLittle<int32_t>(p)) / 2147483648.0F; }
+float FromInt32(const uint8_t* p) {
+  return static_cast<float>(LoadLittle<int32_t>(p)) / 2147483648.0F;
+}
 float FromFloat64(const uint8_t* p) { return static_cast<float>(LoadLittle<double>(p)); }
 
 bool Begins(const uint8_t* p, std::string_view name) {
@@ -50,8 +52,7 @@ absl::Status WavDecoder::ReadFormat(const uint8_t* chunk, size_t size) {
   if (shape_.channels < 1 || shape_.channels > kSoundChannelsMax) {
     return Damaged("expected 1 to ", kSoundChannelsMax, " channels, found ", shape_.channels);
   }
-  if (rate == 0 || rate > INT32_MAX)
-    return Damaged("a sample rate of ", rate, " a second");
+  if (rate == 0 || rate > INT32_MAX) return Damaged("a sample rate of ", rate, " a second");
   shape_.sample_rate = static_cast<int32_t>(rate);
   if (tag == kPcm && bits == 8) {
     encoding_ = Encoding::kUint8;

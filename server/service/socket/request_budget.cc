@@ -5,10 +5,7 @@
 #include "base/nanoseconds.h"
 
 namespace penstock {
-namespace {
-
-
-}  // namespace
+namespace {}  // namespace
 
 bool RequestBudget::Take(uint64_t user, int per_second) {
   const int64_t now_ns = now_ns_();
