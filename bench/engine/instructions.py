@@ -3,8 +3,9 @@
     python bench/engine/instructions.py BEFORE AFTER [--cases A,B] [--turns N]
 
 BEFORE and AFTER are folders of programs (build/release/bin of two trees), each with bench_engine_alone. A case runs its spec to the end, three times as long the second time; the
-difference of the two counts, of all threads but the first, is that of the elements alone. One line of JSON a case: `before`, `after` and `ratio`, the medians of the turns, `spread`, the
-larger of the two sides' (most - least) / median. Nothing else on the machine changes a count, but what the engine decides by time: how many rows a worker takes at once. Debian package: valgrind.
+difference of the two counts, of all threads but the first, is that of the elements alone. One line of JSON a case: `before`, `after` and `ratio`, the least of the turns, and `spread`, the
+larger of the two sides' median / least - 1. Other work changes a count by what the engine decides by time, which is how many rows a worker takes at once; so the least counts. Debian
+package: valgrind.
 """
 
 import argparse
@@ -66,42 +67,42 @@ class Cases:
         return self.stages("range { stop: 200000 }", buffered(10_000), batch(500)), 200_000, 1
 
     def parse_in_order(self):
-        return self.stages(source(self.files), PARSE, batch(500)), RECORDS, 5
+        return self.stages(source(self.files), PARSE, batch(500)), RECORDS, 10
 
     def parse_shuffled(self):
-        return self.stages(source(self.files), buffered(4_000), PARSE, batch(500)), RECORDS, 5
+        return self.stages(source(self.files), buffered(4_000), PARSE, batch(500)), RECORDS, 10
 
     def parse_global(self):
-        return self.stages(source(self.files), GLOBAL, PARSE, batch(500)), RECORDS, 5
+        return self.stages(source(self.files), GLOBAL, PARSE, batch(500)), RECORDS, 10
 
     def gzip(self):
         files = f"{gzip_shards(self.chess, log)}/*.tfrecord.gz"
-        return self.stages(source(files, 'compression: "GZIP"'), PARSE, batch(500)), RECORDS, 5
+        return self.stages(source(files, 'compression: "GZIP"'), PARSE, batch(500)), RECORDS, 10
 
     def filter(self):
-        return self.stages(source(self.files), PARSE, "filter { predicate: \"feature('s') > 0\" }", batch(500)), RECORDS, 5
+        return self.stages(source(self.files), PARSE, "filter { predicate: \"feature('s') > 0\" }", batch(500)), RECORDS, 10
 
     def padded(self):
         short = 'parse_example { feature { key: "d" bytes {} } }'
-        return self.stages(source(self.files), short, batch(500)), RECORDS, 5
+        return self.stages(source(self.files), short, batch(500)), RECORDS, 10
 
     def chess(self):
-        return pipeline("chess", self.folder, self.files), RECORDS, 5
+        return pipeline("chess", self.folder, self.files), RECORDS, 10
 
     def chess_float32(self):
-        return pipeline("chess_float32", self.folder, self.files), RECORDS, 5
+        return pipeline("chess_float32", self.folder, self.files), RECORDS, 10
 
     def large_in_order(self):
         files = large_records(100_000, 400, log)
-        return self.stages(source(f"{files}/*.tfrecord"), LARGE, batch(16)), 400, 2
+        return self.stages(source(f"{files}/*.tfrecord"), LARGE, batch(16)), 400, 3
 
     def large_global(self):
         files = large_records(100_000, 400, log)
-        return self.stages(source(f"{files}/*.tfrecord"), GLOBAL, LARGE, batch(16)), 400, 2
+        return self.stages(source(f"{files}/*.tfrecord"), GLOBAL, LARGE, batch(16)), 400, 3
 
     def cache_memory(self, filename=""):
         stages = ("range { stop: 500 }", "map { out: 'image = random_uniform([192, 192], seed=1)' }", f"cache {{ {filename} }}", buffered(500), batch(50))
-        return self.stages(*stages), 500, 2
+        return self.stages(*stages), 500, 4
 
     def flowers(self):
         return pipeline("flowers", self.folder, f"{shards('flowers', 200, log)}/*.tfrecord"), 200, 1
@@ -144,7 +145,7 @@ def main():
     parser.add_argument("before", type=pathlib.Path)
     parser.add_argument("after", type=pathlib.Path)
     parser.add_argument("--cases", type=lambda text: text.split(","), default=CASES)
-    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--turns", type=int, default=3)
     arguments = parser.parse_args()
     log(f"data are made by {BIN}")
     with tempfile.TemporaryDirectory() as name:
@@ -155,8 +156,8 @@ def main():
             for _ in range(arguments.turns):
                 for side, programs in zip(sides, (arguments.before, arguments.after)):
                     side.append(instructions(programs, case, cases, folder))
-            before, after = map(statistics.median, sides)
-            spread = max((max(side) - min(side)) / statistics.median(side) for side in sides)
+            before, after = map(min, sides)
+            spread = max(statistics.median(side) / min(side) - 1 for side in sides)
             print(json.dumps({"case": case, "before": round(before), "after": round(after), "ratio": round(after / before, 4), "spread": round(spread, 4)}), flush=True)
 
 
