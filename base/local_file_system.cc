@@ -21,6 +21,7 @@
 #include "base/file_error.h"
 #include "base/literal_glob.h"
 #include "base/local_file.h"
+#include "base/nanoseconds.h"
 #include "base/pending_call.h"
 #include "base/read_fully.h"
 
@@ -48,9 +49,7 @@ uint64_t HolderOf(const struct statfs& system) {
   return holder;
 }
 
-int64_t Nanos(const struct timespec& time) {
-  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
-}
+int64_t Nanos(const struct timespec& time) { return time.tv_sec * kNsPerSecond + time.tv_nsec; }
 
 // The verdict on an open file; `version`: what it is then.
 absl::Status Judge(const std::string& path, int fd, struct stat* status, FileVersion* version) {

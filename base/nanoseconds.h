@@ -8,5 +8,6 @@
 namespace penstock {
 
 inline constexpr int64_t kNsPerMs = 1'000'000;
+inline constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 }  // namespace penstock

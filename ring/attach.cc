@@ -16,6 +16,7 @@
 #include "ring/descriptor.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/nanoseconds.h"
 #include "ring/printable.h"
 
 namespace penstock::ring {
@@ -123,7 +124,7 @@ bool WaitFor(int socket, short events, uint64_t deadline_ns) {
     const uint64_t now = MonotonicNs();
     if (now >= deadline_ns) return false;
     pollfd entry = {socket, events, 0};
-    const uint64_t wait_ms = std::min<uint64_t>((deadline_ns - now) / 1'000'000 + 1, 60'000);
+    const uint64_t wait_ms = std::min<uint64_t>((deadline_ns - now) / kNsPerMs + 1, 60'000);
     if (poll(&entry, 1, static_cast<int>(wait_ms)) > 0) return true;
   }
 }
@@ -131,7 +132,7 @@ bool WaitFor(int socket, short events, uint64_t deadline_ns) {
 Status NoAnswer(const std::string& path, uint64_t timeout_ns) {
   return {Code::kUnavailable, "penstockd at " + path +
                                   " accepted the connection but did not answer in " +
-                                  std::to_string(timeout_ns / 1'000'000) +
+                                  std::to_string(timeout_ns / kNsPerMs) +
                                   " ms; see: penstock --socket " + path + " list"};
 }
 

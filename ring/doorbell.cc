@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "ring/nanoseconds.h"
+
 namespace penstock::ring {
 namespace {
 
@@ -61,7 +63,7 @@ void Doorbell::EndWatch() {
 void Doorbell::Sleep(uint64_t timeout_ns) {
   // Rounded up to milliseconds, so that a short time-out is no busy loop.
   const uint64_t timeout_ms =
-      std::min<uint64_t>(timeout_ns / 1'000'000 + (timeout_ns % 1'000'000 != 0), 1'000'000'000);
+      std::min<uint64_t>(timeout_ns / kNsPerMs + (timeout_ns % kNsPerMs != 0), 1'000'000'000);
   epoll_event events[16];
   epoll_wait(epoll_.get(), events, 16, static_cast<int>(timeout_ms));
 }

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "ring/nanoseconds.h"
 #include "ring/ring_writer.h"
 
 namespace penstock::ring {
 namespace {
 
-constexpr uint64_t kNsPerMs = 1'000'000;
 // Who waits wakes up now and then, and may not get a processor, or Python's lock, for a while.
 constexpr uint64_t kAwakeNs = 1'000'000'000;
 

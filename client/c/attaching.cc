@@ -17,6 +17,7 @@
 #include "ring/attach.h"
 #include "ring/futex.h"
 #include "ring/layout.h"
+#include "ring/nanoseconds.h"
 
 namespace penstock_client {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 using penstock::ring::Code;
 using penstock::ring::ConsumerPosition;
 using penstock::ring::ConsumerSpec;
+using penstock::ring::kNsPerMs;
 using penstock::ring::MonotonicNs;
 using penstock::ring::Status;
 
@@ -64,7 +66,7 @@ Status ReadOptions(const penstock_attach_options& options, penstock_loader* load
   spec.at_most_once = options.at_most_once != 0;
   spec.slow = static_cast<penstock::ring::SlowPolicy>(options.slow);
   spec.lag_ms =
-      static_cast<uint32_t>(std::min<uint64_t>(ToNs(options.lag_seconds) / 1'000'000, UINT32_MAX));
+      static_cast<uint32_t>(std::min<uint64_t>(ToNs(options.lag_seconds) / kNsPerMs, UINT32_MAX));
   spec.take_over = options.take_over != 0;
   if (getrandom(&spec.identity, sizeof spec.identity, 0) != sizeof spec.identity) {
     spec.identity = MonotonicNs() ^ (static_cast<uint64_t>(getpid()) << 40);
@@ -158,7 +160,7 @@ int Seek(penstock_loader* loader, const void* cursor, uint32_t bytes) {
       const std::string& why = loader->reattachment.last.message;
       return Fail({Code::kUnavailable, "penstockd at " + loader->socket_path +
                                            " did not answer in " +
-                                           std::to_string(loader->attach_ns / 1'000'000) + " ms" +
+                                           std::to_string(loader->attach_ns / kNsPerMs) + " ms" +
                                            (why.empty() ? "" : ": " + why)});
     }
     code = Reattach(loader, std::min(until_ns, now_ns + penstock::ring::kCancelNs));

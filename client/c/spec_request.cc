@@ -18,6 +18,7 @@
 #include "client/c/signs_of_life.h"
 #include "ring/descriptor.h"
 #include "ring/layout.h"
+#include "ring/nanoseconds.h"
 
 namespace penstock_client {
 namespace {
@@ -26,6 +27,8 @@ using penstock::ring::AttachReply;
 using penstock::ring::AttachRequest;
 using penstock::ring::Code;
 using penstock::ring::Descriptor;
+using penstock::ring::kNsPerMs;
+using penstock::ring::kNsPerSecond;
 using penstock::ring::Operation;
 using penstock::ring::Status;
 
@@ -52,8 +55,8 @@ Status Connect(const std::string& path, const SpecRequest& asked, Descriptor* ou
   *out = Descriptor(made);
   const int flags = fcntl(made, F_GETFL);
   timeval longest = {};
-  longest.tv_sec = static_cast<time_t>(silence_ns_max / 1'000'000'000);
-  longest.tv_usec = static_cast<suseconds_t>(silence_ns_max % 1'000'000'000 / 1000 + 1);
+  longest.tv_sec = static_cast<time_t>(silence_ns_max / kNsPerSecond);
+  longest.tv_usec = static_cast<suseconds_t>(silence_ns_max % kNsPerSecond / 1000 + 1);
   if (flags < 0 || fcntl(made, F_SETFL, flags & ~O_NONBLOCK) != 0 ||
       setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest) != 0)
     return {Code::kInternal, std::string("a connection cannot wait: ") + std::strerror(errno)};
@@ -106,7 +109,7 @@ Status WaitForAnswer(int socket, const std::string& path, const SpecRequest& ask
     if (signs.missing()) {
       return {Code::kUnavailable,
               "penstockd at " + path + " gave no sign of life in " +
-                  std::to_string(asked.silence_ns_max / 1'000'000) +
+                  std::to_string(asked.silence_ns_max / kNsPerMs) +
                   " ms: it stands still, or its machine is overloaded; what was "
                   "asked for may still be done when it goes on"};
     }

@@ -1,16 +1,17 @@
 // `penstock`: the command line. A new command adds itself in a table.
 
-#include "client/ctl/cache.h"
-#include "client/ctl/command_line.h"
-#include "client/ctl/commands.h"
-#include "client/ctl/completion.h"
-#include "client/ctl/fetch.h"
-#include "client/ctl/index.h"
-#include "client/ctl/inspect.h"
-#include "client/ctl/make_sample.h"
-#include "client/ctl/terminal.h"
-#include "client/ctl/verify.h"
-#include "client/ctl/write.h"
+#include "client/ctl/commands/commands.h"
+#include "client/ctl/commands/index.h"
+#include "client/ctl/commands/make_sample.h"
+#include "client/ctl/data/cache.h"
+#include "client/ctl/data/fetch.h"
+#include "client/ctl/data/verify.h"
+#include "client/ctl/data/write.h"
+#include "client/ctl/grammar/command_line.h"
+#include "client/ctl/grammar/completion.h"
+#include "client/ctl/inspect/inspect.h"
+#include "client/ctl/terminal/terminal.h"
+#include "client/ctl/top/top.h"
 
 namespace penstock::ctl {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/side_by_side.h"
-#include "client/ctl/progress_bar.h"
+#include "client/ctl/terminal/progress_bar.h"
 #include "io/record/example_builder.h"
 
 namespace penstock::samples {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
 
 namespace penstock {
 class ExampleBuilder;

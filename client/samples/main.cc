@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "client/ctl/command_line.h"
-#include "client/ctl/terminal.h"
+#include "client/ctl/grammar/command_line.h"
+#include "client/ctl/terminal/terminal.h"
 #include "client/samples/sample_spec.h"
 #include "client/samples/samples.h"
 

@@ -1,8 +1,8 @@
 #include <string_view>
 #include <utility>
 
-#include "client/ctl/progress_bar.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
+#include "client/ctl/terminal/progress_bar.h"
 #include "client/samples/chess/position_stream.h"
 #include "client/samples/samples.h"
 #include "io/record/example_builder.h"

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
 #include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"
@@ -19,7 +19,6 @@ constexpr int kQuality = 90;
 // detail has too little to decode.
 constexpr int kMinReduction = 150;
 constexpr int kMaxReduction = 500;
-constexpr int kMaxSide = 2600;  // of a photograph in memory: about 15 MB
 
 // A record depends on the seed and its ordinal alone, not on the thread that makes it.
 void MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal,
@@ -50,7 +49,7 @@ void MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordina
 
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& patterns) {
   absl::StatusOr<std::vector<Photo>> photos =
-      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth, kMaxSide);
+      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth);
   if (!photos.ok()) return photos.status();
   auto shards = ctl::ShardSet::Create(options.directory, "flowers", options.shards);
   if (!shards.ok()) return shards.status();

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/random.h"
-#include "client/ctl/shards.h"
+#include "client/ctl/files/shards.h"
 #include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"
@@ -24,8 +24,7 @@ namespace {
 
 constexpr int kMinWidth = 400;
 constexpr int kMaxWidth = 600;
-constexpr int kMaxSide = 2600;  // of a photograph in memory
-constexpr int kRegions = 16;    // of a label image
+constexpr int kRegions = 16;  // of a label image
 
 // Those of config/pipelines/segmentation.textproto.
 constexpr std::array<std::array<uint8_t, 3>, 12> kColours = {{{0, 0, 0},
@@ -122,7 +121,7 @@ Pair MakePair(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal)
 absl::Status MakeSegmentation(const SampleOptions& options,
                               const std::vector<std::string>& patterns) {
   absl::StatusOr<std::vector<Photo>> photos =
-      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth, kMaxSide);
+      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth);
   if (!photos.ok()) return photos.status();
   const std::filesystem::path folder(options.directory);
   for (const char* const part : {"images", "labels"}) {

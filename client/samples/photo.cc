@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/ctl/match_files.h"
+#include "client/ctl/files/match_files.h"
 
 namespace penstock::samples {
 namespace {
@@ -41,7 +41,7 @@ jpeg_error_mgr* Install(ErrorManager* manager) {
 }
 
 // No object with a destructor may live in this frame: longjmp would skip it.
-bool Decode(std::FILE* file, int max_side, Photo* photo, ErrorManager* errors) {
+bool Decode(std::FILE* file, Photo* photo, ErrorManager* errors) {
   jpeg_decompress_struct info = {};
   info.err = Install(errors);
   jpeg_create_decompress(&info);
@@ -54,7 +54,7 @@ bool Decode(std::FILE* file, int max_side, Photo* photo, ErrorManager* errors) {
   info.out_color_space = JCS_RGB;
   const int side = static_cast<int>(std::max(info.image_width, info.image_height));
   for (info.scale_denom = 1; info.scale_denom < 8; info.scale_denom *= 2) {
-    if (side <= max_side * static_cast<int>(info.scale_denom)) break;
+    if (side <= kPhotoSideMax * static_cast<int>(info.scale_denom)) break;
   }
   jpeg_start_decompress(&info);
   photo->width = static_cast<int>(info.output_width);
@@ -75,24 +75,23 @@ struct CloseFile {
 
 }  // namespace
 
-absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side) {
+absl::StatusOr<Photo> ReadJpeg(const std::string& path) {
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (file == nullptr) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   auto errors = std::make_unique<ErrorManager>();
   Photo photo;
-  if (!Decode(file.get(), max_side, &photo, errors.get())) {
+  if (!Decode(file.get(), &photo, errors.get())) {
     return absl::DataLossError(absl::StrCat("cannot decode: ", errors->message, " (", path, ")"));
   }
   return photo;
 }
 
-absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
-                                              int max_side) {
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width) {
   auto paths = ctl::MatchFiles(patterns);
   if (!paths.ok()) return paths.status();
   std::vector<Photo> photos;
   for (const std::string& path : *paths) {
-    auto photo = ReadJpeg(path, max_side);
+    auto photo = ReadJpeg(path);
     if (!photo.ok()) return photo.status();
     if (photo->width < width || photo->height < width * 3 / 4) {
       return absl::InvalidArgumentError(absl::StrCat("photograph smaller than ", width, "x",

@@ -17,14 +17,16 @@ struct Photo {
   std::vector<uint8_t> rgb;  // rows from top to bottom, 3 bytes a pixel
 };
 
+// Of a photograph in memory, which has about 15 MB then.
+inline constexpr int kPhotoSideMax = 2600;
+
 // Reads a JPEG file; a large one at 1/2, 1/4 or 1/8 of its size, so that neither side exceeds
-// `max_side` where that suffices.
-absl::StatusOr<Photo> ReadJpeg(const std::string& path, int max_side);
+// kPhotoSideMax where that suffices.
+absl::StatusOr<Photo> ReadJpeg(const std::string& path);
 
 // The photographs that match the patterns (paths or globs); InvalidArgument for one of less than
 // width x width * 3 / 4 pixels.
-absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width,
-                                              int max_side);
+absl::StatusOr<std::vector<Photo>> ReadPhotos(const std::vector<std::string>& patterns, int width);
 
 // The rectangle at (x, y), scaled to width x height: each new pixel is the mean of the old ones
 // that it covers. REQUIRES: the rectangle lies inside the photo and is not smaller than the result.

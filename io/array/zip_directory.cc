@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
 
 namespace penstock {
 namespace {
@@ -34,16 +35,11 @@ constexpr size_t kPieceBytes = 256 << 10;
 class Fields {
  public:
   explicit Fields(absl::Span<const uint8_t> bytes) : bytes_(bytes) {}
-  uint16_t U16(size_t at) const { return static_cast<uint16_t>(Load(at, 2)); }
-  uint32_t U32(size_t at) const { return static_cast<uint32_t>(Load(at, 4)); }
-  uint64_t U64(size_t at) const { return Load(at, 8); }
+  uint16_t U16(size_t at) const { return LoadLittle<uint16_t>(&bytes_[at]); }
+  uint32_t U32(size_t at) const { return LoadLittle<uint32_t>(&bytes_[at]); }
+  uint64_t U64(size_t at) const { return LoadLittle<uint64_t>(&bytes_[at]); }
 
  private:
-  uint64_t Load(size_t at, size_t bytes) const {
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; ++i) value |= uint64_t{bytes_[at + i]} << (8 * i);
-    return value;
-  }
   const absl::Span<const uint8_t> bytes_;
 };
 

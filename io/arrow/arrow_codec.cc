@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/arena.h"
 
 namespace penstock {
 namespace {
 
-constexpr size_t kPaddingBytes = 64;
 constexpr int64_t kAsItIs = -1;
 
 struct FreeContext {
@@ -20,8 +20,8 @@ struct FreeContext {
 }  // namespace
 
 ArrowMemory AllocateArrowMemory(uint64_t bytes) {
-  ArrowMemory memory{AllocateMemoryBlock(bytes + kPaddingBytes), bytes};
-  std::memset(memory.block.get() + bytes, 0, kPaddingBytes);
+  ArrowMemory memory{AllocateMemoryBlock(bytes + Arena::kPadding), bytes};
+  std::memset(memory.block.get() + bytes, 0, Arena::kPadding);
   return memory;
 }
 

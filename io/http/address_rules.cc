@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "base/byte_order.h"
+
 namespace penstock {
 namespace {
 
@@ -21,10 +23,6 @@ Kind KindOf4(uint32_t address) {  // in the host's order
   return Kind::kOpen;
 }
 
-uint32_t Word(const uint8_t* bytes) {
-  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
-}
-
 Kind KindOf6(const uint8_t* bytes) {
   static constexpr uint8_t kZeros[16] = {};
   static constexpr uint8_t kNat64[12] = {0x00, 0x64, 0xff, 0x9b};
@@ -35,15 +33,15 @@ Kind KindOf6(const uint8_t* bytes) {
   // The part of NAT64 that each network uses as it likes (RFC 8215), here for a prefix of 96 bits.
   static constexpr uint8_t kLocalNat64[12] = {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01};
   if (std::memcmp(bytes, kZeros, 10) == 0 && bytes[10] == 0xff && bytes[11] == 0xff)
-    return KindOf4(Word(bytes + 12));
+    return KindOf4(LoadBig<uint32_t>(bytes + 12));
   if (std::memcmp(bytes, kZeros, 12) == 0) {
-    const uint32_t word = Word(bytes + 12);
+    const uint32_t word = LoadBig<uint32_t>(bytes + 12);
     if (word == 0) return Kind::kClosed;
     return word == 1 ? Kind::kLoopback : KindOf4(word);
   }
   if (std::memcmp(bytes, kNat64, 12) == 0 || std::memcmp(bytes, kLocalNat64, 12) == 0)
-    return KindOf4(Word(bytes + 12));
-  if (bytes[0] == 0x20 && bytes[1] == 0x02) return KindOf4(Word(bytes + 2));
+    return KindOf4(LoadBig<uint32_t>(bytes + 12));
+  if (bytes[0] == 0x20 && bytes[1] == 0x02) return KindOf4(LoadBig<uint32_t>(bytes + 2));
   if (bytes[0] == 0xff) return Kind::kClosed;
   if (bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80) return Kind::kClosed;
   if (std::memcmp(bytes, kAws, 6) == 0 || std::memcmp(bytes, kGoogle, 6) == 0) return Kind::kClosed;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
+#include "base/nanoseconds.h"
 #include "base/new_thread.h"
 #include "io/http/range_checks.h"
 
@@ -334,20 +335,20 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
 }
 
 int RangeFetcher::Loop::WaitMs(int64_t now_ns) {
-  int64_t wait_ns = int64_t{kLongestWaitMs} * 1'000'000;
+  int64_t wait_ns = kLongestWaitMs * kNsPerMs;
   for (const Job* const job : later_) {
     if (job->waits_for_keys) continue;
     // At least 10 ms: a budget that is used up is looked at again.
-    wait_ns = std::min(wait_ns, std::max<int64_t>(job->next_try_ns - now_ns, 10'000'000));
+    wait_ns = std::min(wait_ns, std::max<int64_t>(job->next_try_ns - now_ns, 10 * kNsPerMs));
   }
   if (const int64_t after_ns = first_bytes_.HedgeAfterNs(); after_ns != 0) {
     for (const std::unique_ptr<Attempt>& attempt : attempts_) {
       if (attempt->has_first_byte || attempt->job->has_hedged) continue;
       wait_ns =
-          std::min(wait_ns, std::max<int64_t>(attempt->begun_ns + after_ns - now_ns, 5'000'000));
+          std::min(wait_ns, std::max<int64_t>(attempt->begun_ns + after_ns - now_ns, 5 * kNsPerMs));
     }
   }
-  return static_cast<int>(wait_ns / 1'000'000);
+  return static_cast<int>(wait_ns / kNsPerMs);
 }
 
 void RangeFetcher::Loop::Run() {

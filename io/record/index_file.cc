@@ -19,7 +19,6 @@ constexpr uint32_t kPlainVersion = 2;
 constexpr uint32_t kFirstVersion = 1;
 constexpr char kPlainKey[] = "tfrecord";
 constexpr uint32_t kVerifiedFlag = 1;
-constexpr size_t kEndBytes = 4096;
 constexpr size_t kHeadBytes = 128;
 constexpr size_t kPlainHeadBytes = 88;
 constexpr size_t kFirstHeadBytes = 64;
@@ -179,8 +178,8 @@ uint64_t LargestIndex(const RecordShape& shape, uint64_t data_bytes) {
 
 absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file) {
   IndexStamp stamp{file.size(), file.version(), 0, 0};
-  uint8_t end[kEndBytes];
-  const size_t bytes = std::min<uint64_t>(kEndBytes, file.size());
+  uint8_t end[kStampEndBytes];
+  const size_t bytes = std::min<uint64_t>(kStampEndBytes, file.size());
   for (const bool first : {true, false}) {
     absl::StatusOr<size_t> count =
         file.ReadAt(first ? 0 : file.size() - bytes, absl::MakeSpan(end, bytes));

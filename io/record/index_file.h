@@ -42,6 +42,9 @@ struct IndexStamp {
   uint32_t last_crc = 0;
 };
 
+// It reads so many bytes at each end of the file.
+inline constexpr size_t kStampEndBytes = 4096;
+
 absl::StatusOr<IndexStamp> StampOf(RandomAccessFile& file);
 
 // Writes an index and nothing else to `file`.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/fetch_numbers.h"
 #include "base/file.h"
+#include "base/nanoseconds.h"
 #include "base/shown_url.h"
 #include "base/stop_flag.h"
 #include "io/remote/cached_ranges.h"
@@ -90,7 +91,7 @@ absl::StatusOr<std::vector<FetchedObject>> FetchToDisk(const std::vector<std::st
 
   RangeFetcher::Options of_fetcher;
   of_fetcher.most_under_way = options.requests_max;
-  of_fetcher.give_up_ns = int64_t{1'000'000} * options.give_up_ms;
+  of_fetcher.give_up_ns = kNsPerMs * options.give_up_ms;
   RangeFetcher network(of_fetcher);
   const auto board = std::make_shared<Board>();
   const uint64_t blocks_max =

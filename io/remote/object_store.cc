@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 
 namespace penstock {
 
@@ -27,8 +28,7 @@ FileVersion VersionOf(const ObjectState& state) {
     for (const char byte : name)
       version.object = (version.object ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
   } else if (!state.last_modified.empty()) {
-    version.modified_ns =
-        curl_getdate(state.last_modified.c_str(), nullptr) * int64_t{1'000'000'000};
+    version.modified_ns = curl_getdate(state.last_modified.c_str(), nullptr) * kNsPerSecond;
   }
   return version;
 }

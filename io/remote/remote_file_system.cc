@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
 #include "base/monotonic_clock.h"
+#include "base/nanoseconds.h"
 #include "base/pending_call.h"
 #include "base/side_by_side.h"
 #include "io/record/index_store.h"
@@ -24,7 +25,7 @@ std::string NameOf(const std::string& path, const ObjectState& state) {
 RangeFetcher::Options FetcherOptions(const RemoteOptions& options) {
   RangeFetcher::Options made;
   made.most_under_way = options.requests_max;
-  made.give_up_ns = int64_t{1'000'000} * options.give_up_ms;
+  made.give_up_ns = kNsPerMs * options.give_up_ms;
   return made;
 }
 

@@ -1,20 +1,12 @@
 #include "server/codec/bmp.h"
 
-#include <cstring>
-
 #include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kMinBytes = 32;
-
-template <typename T>
-T Load(const uint8_t* p) {
-  T value;
-  std::memcpy(&value, p, sizeof(value));
-  return value;
-}
 
 }  // namespace
 
@@ -26,10 +18,10 @@ absl::StatusOr<BmpShape> BmpDecoder::Start(const uint8_t* file, size_t size,
     return absl::DataLossError(
         absl::StrCat("BMP image without its header: ", size, " < ", kMinBytes, " bytes"));
   }
-  const int64_t begin = Load<int32_t>(file + 10);
-  const int64_t width = Load<int32_t>(file + 18);
-  const int64_t height = Load<int32_t>(file + 22);
-  const int64_t bits = Load<uint16_t>(file + 28);
+  const int64_t begin = LoadLittle<int32_t>(file + 10);
+  const int64_t width = LoadLittle<int32_t>(file + 18);
+  const int64_t height = LoadLittle<int32_t>(file + 22);
+  const int64_t bits = LoadLittle<uint16_t>(file + 28);
   channels_ = bits / 8;
   if (channels_ != 1 && channels_ != 3 && channels_ != 4) {
     return absl::DataLossError(

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/byte_order.h"
+
 namespace penstock {
 namespace {
 
@@ -58,7 +60,7 @@ int JpegOrientation(const uint8_t* data, size_t size) {
     }
     // The first scan, or the end.
     if (marker == 0xda || marker == 0xd9) return kUpright;
-    const size_t length = size_t{data[at + 2]} << 8 | data[at + 3];
+    const size_t length = LoadBig<uint16_t>(&data[at + 2]);
     if (length < 2 || length > size - at - 2) return kUpright;
     const uint8_t* const body = data + at + 4;
     const size_t bytes = length - 2;

@@ -1,5 +1,4 @@
-
-#include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
 #include "server/codec/sound_head.h"
 
 namespace penstock {
@@ -15,12 +14,6 @@ constexpr uint8_t kIsLast = 0x80;
 constexpr int64_t kFrameBytesMin = 9;
 constexpr int64_t kFrameSamplesMax = 65536;
 
-uint64_t Big(const uint8_t* bytes, size_t count) {
-  uint64_t value = 0;
-  for (size_t i = 0; i < count; ++i) value = value << 8 | bytes[i];
-  return value;
-}
-
 }  // namespace
 
 absl::StatusOr<SoundHead> ReadFlacHead(absl::Span<const uint8_t> file, size_t begin) {
@@ -31,7 +24,7 @@ absl::StatusOr<SoundHead> ReadFlacHead(absl::Span<const uint8_t> file, size_t be
       return DamagedSound(SoundFormat::kFlac, "it ends in its head");
     const uint8_t type = file[at] & ~kIsLast;
     is_last = (file[at] & kIsLast) != 0;
-    const size_t bytes = Big(&file[at + 1], 3);
+    const size_t bytes = LoadBig<uint32_t, 3>(&file[at + 1]);
     at += kBlockHeadBytes;
     if (bytes > file.size() - at) {
       return DamagedSound(SoundFormat::kFlac, "a block of ", bytes, " bytes at offset ", at,
@@ -43,7 +36,7 @@ absl::StatusOr<SoundHead> ReadFlacHead(absl::Span<const uint8_t> file, size_t be
       if (bytes != kStreamInfoBytes)
         return DamagedSound(SoundFormat::kFlac, "expected a first block of ", kStreamInfoBytes,
                             " bytes, found ", bytes);
-      const uint64_t form = Big(&file[at + 10], 8);
+      const uint64_t form = LoadBig<uint64_t>(&file[at + 10]);
       head.sample_rate = static_cast<int32_t>(form >> 44);
       head.channels = static_cast<int64_t>(form >> 41 & 7) + 1;
       const auto samples = static_cast<int64_t>(form & ((uint64_t{1} << 36) - 1));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/damaged.h"
 
 namespace penstock {
 namespace {
@@ -34,9 +35,7 @@ using GifFile = std::unique_ptr<GifFileType, Close>;
 
 absl::Status Damaged(int64_t frame, int error) {
   const char* const words = GifErrorString(error);
-  return absl::DataLossError(
-      absl::StrCat("GIF data is damaged: ", words != nullptr ? words : "no reason given",
-                   " (frame ", frame, ")"));
+  return DamagedData("GIF", words != nullptr ? words : "no reason given", " (frame ", frame, ")");
 }
 
 absl::StatusOr<GifFile> Open(Source* source) {
@@ -87,10 +86,7 @@ absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const F
                        uint8_t* canvas) {
   const GifImageDesc& place = gif->Image;
   const ColorMapObject* const colors = place.ColorMap != nullptr ? place.ColorMap : gif->SColorMap;
-  if (colors == nullptr) {
-    return absl::DataLossError(
-        absl::StrCat("GIF data is damaged: no color map (frame ", frame, ")"));
-  }
+  if (colors == nullptr) return DamagedData("GIF", "no color map (frame ", frame, ")");
   std::vector<GifByteType> row(static_cast<size_t>(place.Width));
   const int64_t drawn = std::clamp<int64_t>(shape.width - place.Left, 0, place.Width);
   for (const Interlace& pass :
@@ -103,8 +99,8 @@ absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const F
         const int index = row[static_cast<size_t>(x)];
         if (index == transparent) continue;
         if (index >= colors->ColorCount) {
-          return absl::DataLossError(absl::StrCat("GIF data is damaged: color ", index, " of ",
-                                                  colors->ColorCount, " (frame ", frame, ")"));
+          return DamagedData("GIF", "color ", index, " of ", colors->ColorCount, " (frame ", frame,
+                             ")");
         }
         const GifColorType& color = colors->Colors[index];
         pixel[0] = color.Red;
@@ -139,9 +135,8 @@ absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
     const GifImageDesc& place = (*gif)->Image;
     if (place.Width <= 0 || place.Height <= 0) {
       if (shape_.frames > 0) break;
-      return absl::DataLossError(absl::StrCat("GIF data is damaged: a frame of ", place.Width,
-                                              " x ", place.Height, " pixels (frame ", shape_.frames,
-                                              ")"));
+      return DamagedData("GIF", "a frame of ", place.Width, " x ", place.Height, " pixels (frame ",
+                         shape_.frames, ")");
     }
     ++shape_.frames;
     shape_.height = std::max<int64_t>(shape_.height, place.Height);
@@ -160,9 +155,7 @@ absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
     while (result == GIF_OK && block != nullptr) result = DGifGetCodeNext(gif->get(), &block);
     if (result != GIF_OK) return Damaged(shape_.frames - 1, (*gif)->Error);
   }
-  if (shape_.frames == 0) {
-    return absl::DataLossError(absl::StrCat("GIF data is damaged: no frame in ", size, " bytes"));
-  }
+  if (shape_.frames == 0) return DamagedData("GIF", "no frame in ", size, " bytes");
   if (options.first_frame_only) shape_.frames = 1;
   return shape_;
 }

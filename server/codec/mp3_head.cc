@@ -2,7 +2,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
 #include "server/codec/sound_head.h"
 
 namespace penstock {
@@ -53,10 +53,6 @@ bool ReadFrame(const uint8_t* head, Frame* frame) {
   frame->bytes = static_cast<size_t>(
       frame->samples / 8 * kBitRates[is_mpeg1 ? 1 : 0][bits] * 1000 / frame->sample_rate + padding);
   return true;
-}
-
-uint32_t Big32(const uint8_t* p) {
-  return uint32_t{p[0]} << 24 | uint32_t{p[1]} << 16 | uint32_t{p[2]} << 8 | p[3];
 }
 
 // Whether nothing but a tag stands here, or zeros.
@@ -121,7 +117,7 @@ absl::StatusOr<SoundHead> ReadMp3Head(absl::Span<const uint8_t> file, size_t beg
   }();
   if (has_count) {
     --frames;
-    if (const int64_t said = Big32(name + 8); said != frames)
+    if (const int64_t said = LoadBig<uint32_t>(name + 8); said != frames)
       return DamagedSound(SoundFormat::kMp3, "expected ", said, " frames, found ", frames);
   }
   SoundHead head;

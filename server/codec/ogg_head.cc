@@ -1,9 +1,9 @@
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
 #include "server/codec/sound_head.h"
 
 namespace penstock {
@@ -35,18 +35,10 @@ constexpr Tables MakeTables() {
 }
 constexpr Tables kTables = MakeTables();
 
-template <typename T>
-T Little(const uint8_t* p) {
-  static_assert(std::endian::native == std::endian::little);
-  T value;
-  std::memcpy(&value, p, sizeof(value));
-  return value;
-}
-
 uint32_t Checksum(uint32_t sum, const uint8_t* p, size_t size) {
   for (; size >= 8; p += 8, size -= 8) {
-    const uint32_t high = sum ^ __builtin_bswap32(Little<uint32_t>(p));
-    const uint32_t low = __builtin_bswap32(Little<uint32_t>(p + 4));
+    const uint32_t high = sum ^ LoadBig<uint32_t>(p);
+    const uint32_t low = LoadBig<uint32_t>(p + 4);
     sum = kTables[7][high >> 24] ^ kTables[6][high >> 16 & 255] ^ kTables[5][high >> 8 & 255] ^
           kTables[4][high & 255] ^ kTables[3][low >> 24] ^ kTables[2][low >> 16 & 255] ^
           kTables[1][low >> 8 & 255] ^ kTables[0][low & 255];
@@ -69,12 +61,13 @@ absl::Status ReadFirstPacket(const uint8_t* packet, size_t size, SoundHead* head
   const std::string_view text(reinterpret_cast<const char*>(packet), size);
   if (size >= 30 && text.starts_with("\x01vorbis")) {
     head->channels = packet[11];
-    const auto rate = Little<uint32_t>(packet + 12);
+    const auto rate = LoadLittle<uint32_t>(packet + 12);
     if (rate == 0 || rate > INT32_MAX)
       return DamagedSound(SoundFormat::kOgg, "a sample rate of ", rate, " a second");
     head->sample_rate = static_cast<int32_t>(rate);
   } else if (size >= 19 && text.starts_with("OpusHead")) {
     head->channels = packet[9];
+    head->is_opus = true;
   } else {
     return absl::DataLossError("OGG file of another encoding than Vorbis and Opus");
   }
@@ -113,14 +106,14 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
       return DamagedSound(SoundFormat::kOgg, "a page of ", bytes, " bytes at offset ", at,
                           ", of which the file has ", left);
     }
-    if (PageChecksum(page, bytes) != Little<uint32_t>(page + kChecksumAt))
+    if (PageChecksum(page, bytes) != LoadLittle<uint32_t>(page + kChecksumAt))
       return DamagedSound(SoundFormat::kOgg, "a wrong checksum of the page at offset ", at);
-    const auto its_stream = Little<uint32_t>(page + 14);
+    const auto its_stream = LoadLittle<uint32_t>(page + 14);
     if (number == 0) stream = its_stream;
     if (its_stream != stream || ((page[5] & kIsFirst) != 0) != (number == 0))
       return absl::DataLossError(
           absl::StrCat("OGG file of more than one stream: another one at offset ", at));
-    if (const auto found = Little<uint32_t>(page + 18); found != number)
+    if (const auto found = LoadLittle<uint32_t>(page + 18); found != number)
       return DamagedSound(SoundFormat::kOgg, "expected page ", number, " at offset ", at,
                           ", found page ", found);
     if (number == 0) {
@@ -133,7 +126,7 @@ absl::StatusOr<SoundHead> ReadOggHead(absl::Span<const uint8_t> file) {
     head.samples_max += samples;
     samples_since += samples;
     // -1 where no packet ends.
-    if (const auto ends_at = Little<int64_t>(page + 6); ends_at != -1) {
+    if (const auto ends_at = LoadLittle<int64_t>(page + 6); ends_at != -1) {
       if (ends_at < 0 || (ends_at - samples_since > ended_at && (ended_at > 0 || is_last))) {
         return DamagedSound(SoundFormat::kOgg, "the page at offset ", at, " ends at sample ",
                             ends_at, ", more than it can hold behind sample ", ended_at);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/byte_order.h"
 #include "server/kernels/unfilter.h"
 
 namespace penstock {
@@ -18,24 +19,20 @@ constexpr size_t kChecksumBytes = 4;
 // More than this the inflated data may not be too long without being noticed.
 constexpr size_t kExcessBytes = 64;
 
-uint32_t ReadBigEndian(const uint8_t* bytes) {
-  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
-}
-
 struct Chunk {
   const uint8_t* type = nullptr;  // the data follows
   uint32_t length = 0;
 
   bool Is(const char* name) const { return std::memcmp(type, name, 4) == 0; }
   bool IsSound() const {
-    return crc32_gzip_refl(0, type, uint64_t{length} + 4) == ReadBigEndian(type + 4 + length);
+    return crc32_gzip_refl(0, type, uint64_t{length} + 4) == LoadBig<uint32_t>(type + 4 + length);
   }
 };
 
 // The chunk that begins at `*offset`, and moves it behind; false at the end of the file.
 bool NextChunk(const uint8_t* file, size_t size, size_t* offset, Chunk* chunk) {
   if (size - *offset < kHeadBytes + kChecksumBytes) return false;
-  chunk->length = ReadBigEndian(file + *offset);
+  chunk->length = LoadBig<uint32_t>(file + *offset);
   if (chunk->length > size - *offset - kHeadBytes - kChecksumBytes) return false;
   chunk->type = file + *offset + 4;
   *offset += kHeadBytes + chunk->length + kChecksumBytes;

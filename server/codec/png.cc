@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
+#include "server/codec/damaged.h"
 #include "server/codec/plain_png.h"
 
 namespace penstock {
@@ -135,9 +135,7 @@ struct PngDecoder::State {
     return false;
   }
 
-  absl::Status Error() const {
-    return absl::DataLossError(absl::StrCat("PNG data is damaged: ", message));
-  }
+  absl::Status Error() const { return DamagedData("PNG", message); }
 };
 
 PngDecoder::PngDecoder() : state_(std::make_unique<State>()) {}

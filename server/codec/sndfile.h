@@ -37,6 +37,7 @@ struct VirtualFile {  // SF_VIRTUAL_IO
 inline constexpr int32_t kRead = 0x10;              // SFM_READ
 inline constexpr int32_t kFormatMask = 0x0fff0000;  // SF_FORMAT_TYPEMASK
 inline constexpr int32_t kFlac = 0x170000, kOgg = 0x200000, kMpeg = 0x230000;
+inline constexpr int32_t kVorbis = 0x60, kOpus = 0x64, kMpegLayer3 = 0x82;
 
 struct Library {
   SndFile* (*open_virtual)(VirtualFile* file, int32_t mode, Info* info, void* user);
@@ -44,10 +45,15 @@ struct Library {
   int32_t (*error)(SndFile* file);
   const char* (*strerror)(SndFile* file);
   int32_t (*close)(SndFile* file);
+  int32_t (*command)(SndFile* file, int32_t command, void* data, int32_t bytes);
 };
 
 // FailedPrecondition, with what to install, while there is none. PENSTOCK_SNDFILE in the
 // environment names another file than libsndfile.so.1.
 absl::StatusOr<const Library*> Load();
+
+// FailedPrecondition, with what to install, where the library is too old to read this format, or
+// was built without it: kFlac, kVorbis, kOpus or kMpegLayer3.
+absl::Status CheckReads(const Library& library, int32_t format);
 
 }  // namespace penstock::sndfile

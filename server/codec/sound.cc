@@ -11,7 +11,6 @@
 namespace penstock {
 namespace {
 
-constexpr int64_t kChannelsMax = 1024;
 // Decoded between two looks for a stop: a millisecond or so.
 constexpr int64_t kBlockSamples = 16384;
 
@@ -23,6 +22,18 @@ int32_t FormatInLibrary(SoundFormat format) {
       return sndfile::kOgg;
     default:
       return sndfile::kMpeg;
+  }
+}
+
+// By which the library lists what it can read.
+int32_t ListedFormat(SoundFormat format, const SoundHead& head) {
+  switch (format) {
+    case SoundFormat::kFlac:
+      return sndfile::kFlac;
+    case SoundFormat::kOgg:
+      return head.is_opus ? sndfile::kOpus : sndfile::kVorbis;
+    default:
+      return sndfile::kMpegLayer3;
   }
 }
 
@@ -104,11 +115,15 @@ absl::Status SoundDecoder::Open(absl::Span<const uint8_t> file) {
   sndfile::VirtualFile calls{Size, Seek, Read, Write, Tell};
   sndfile::Info info;
   file_ = library_->open_virtual(&calls, sndfile::kRead, &info, &parts_);
-  // The library's reason is one for all threads, and could be another thread's by now.
-  if (file_ == nullptr) return Damaged("libsndfile cannot open it");
-  if ((info.format & sndfile::kFormatMask) != FormatInLibrary(format_))
+  if (file_ == nullptr || (info.format & sndfile::kFormatMask) != FormatInLibrary(format_)) {
+    if (absl::Status status = sndfile::CheckReads(*library_, ListedFormat(format_, head_));
+        !status.ok())
+      return status;
+    // The library's reason is one for all threads, and could be another thread's by now.
+    if (file_ == nullptr) return Damaged("libsndfile cannot open it");
     return Damaged(absl::StrCat("libsndfile takes it for format ", info.format));
-  if (info.channels < 1 || info.channels > kChannelsMax || info.samplerate < 1 ||
+  }
+  if (info.channels < 1 || info.channels > kSoundChannelsMax || info.samplerate < 1 ||
       (head_.channels > 0 && info.channels != head_.channels)) {
     return Damaged(absl::StrCat("expected ", head_.channels, " channels, libsndfile found ",
                                 info.channels, " of ", info.samplerate, " samples a second"));
@@ -125,15 +140,22 @@ absl::Status SoundDecoder::Open(absl::Span<const uint8_t> file) {
 
 absl::StatusOr<SoundShape> SoundDecoder::Start(absl::Span<const uint8_t> file) {
   size_t begin = 0;
-  format_ = FindSoundFormat(file, &begin);
-  if (format_ == SoundFormat::kWav) {
+  const SoundFormat format = FindSoundFormat(file, &begin);
+  if (format == SoundFormat::kWav) {
+    format_ = format;
     auto shape = wav_.Start(file.data(), file.size());
     if (shape.ok()) shape_ = *shape;
     return shape;
   }
-  auto head = ReadHead(format_, file, begin);
+  auto head = ReadHead(format, file, begin);
   if (!head.ok()) return head.status();
-  head_ = *std::move(head);
+  return StartBehind(format, *std::move(head), file);
+}
+
+absl::StatusOr<SoundShape> SoundDecoder::StartBehind(SoundFormat format, SoundHead head,
+                                                     absl::Span<const uint8_t> file) {
+  format_ = format;
+  head_ = std::move(head);
   if (absl::Status status = Open(file); !status.ok()) return status;
   if (shape_.samples < 0) {
     if (absl::Status status = CountSamples(); !status.ok()) return status;
@@ -200,13 +222,16 @@ absl::Status SoundDecoder::Decode(int64_t samples, int64_t channels, float* out)
 absl::StatusOr<int32_t> SoundSampleRate(absl::Span<const uint8_t> file) {
   size_t begin = 0;
   const SoundFormat format = FindSoundFormat(file, &begin);
-  if (format != SoundFormat::kWav) {
-    const auto head = ReadHead(format, file, begin);
+  SoundDecoder decoder;
+  absl::StatusOr<SoundShape> shape;
+  if (format == SoundFormat::kWav) {
+    shape = decoder.Start(file);
+  } else {
+    auto head = ReadHead(format, file, begin);
     if (!head.ok()) return head.status();
     if (head->sample_rate > 0) return head->sample_rate;
+    shape = decoder.StartBehind(format, *std::move(head), file);
   }
-  SoundDecoder decoder;
-  const auto shape = decoder.Start(file);
   if (!shape.ok()) return shape.status();
   return shape->sample_rate;
 }

@@ -4,11 +4,11 @@
 //
 // Threads:  one decoder, one thread.
 // Owns:     libsndfile's state; never the file, which must stay until Decode().
-// Limits:   1,024 channels, kSoundValuesMax values of all channels.
+// Limits:   kSoundChannelsMax, and kSoundValuesMax of all channels.
 // Cost:     libsndfile's own, and a look at each page or frame's head. A FLAC file that does not
 //           tell its length is decoded twice: Start() counts.
 //
-// Errors are DataLoss, but FailedPrecondition while there is no libsndfile.
+// Errors are DataLoss, but FailedPrecondition while there is no libsndfile that reads the format.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,10 @@
 #include "absl/types/span.h"
 #include "server/codec/sndfile.h"
 #include "server/codec/sound_head.h"
+#include "server/codec/sound_limits.h"
 #include "server/codec/wav.h"
 
 namespace penstock {
-
-inline constexpr int64_t kSoundValuesMax = int64_t{1} << 28;
 
 using SoundShape = WavShape;
 
@@ -56,6 +55,11 @@ class SoundDecoder {
   static int64_t Write(const void* from, int64_t bytes, void* parts);
   static int64_t Tell(void* parts);
 
+  friend absl::StatusOr<int32_t> SoundSampleRate(absl::Span<const uint8_t> file);
+
+  // Start() of a file whose head has been read.
+  absl::StatusOr<SoundShape> StartBehind(SoundFormat format, SoundHead head,
+                                         absl::Span<const uint8_t> file);
   absl::Status Open(absl::Span<const uint8_t> file);
   // Decodes a file that does not tell its length, and keeps nothing of it.
   absl::Status CountSamples();

@@ -23,8 +23,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "server/codec/damaged.h"
 
 namespace penstock {
 
@@ -37,7 +37,7 @@ const char* SoundFormatName(SoundFormat format);
 
 template <typename... Words>
 absl::Status DamagedSound(SoundFormat format, const Words&... words) {
-  return absl::DataLossError(absl::StrCat(SoundFormatName(format), " data is damaged: ", words...));
+  return DamagedData(SoundFormatName(format), words...);
 }
 
 struct SoundHead {
@@ -50,6 +50,7 @@ struct SoundHead {
   int64_t samples_max = 0;
   int64_t channels = 0;
   int32_t sample_rate = 0;  // 0: only the decoder tells
+  bool is_opus = false;     // of OGG
   // What a decoder is to be given: `lead`, and behind it file[begin, end). It leaves out tags and
   // pictures.
   std::string lead;

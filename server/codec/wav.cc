@@ -5,59 +5,54 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/byte_order.h"
+#include "server/codec/damaged.h"
+#include "server/codec/sound_limits.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kChunkHeadBytes = 8;
 constexpr size_t kFileHeadBytes = 12;
-constexpr int64_t kChannelsMax = 1024;
 // What a program writes that cannot go back to the head of the file.
 constexpr uint32_t kUnknownBytes = 0xffffffff;
 
-template <typename T>
-T Load(const uint8_t* p) {
-  T value;
-  std::memcpy(&value, p, sizeof(value));
-  return value;
-}
-
 float FromUint8(const uint8_t* p) { return static_cast<float>(*p - 128) / 128; }
-float FromInt16(const uint8_t* p) { return static_cast<float>(Load<int16_t>(p)) / 32768; }
+float FromInt16(const uint8_t* p) { return static_cast<float>(LoadLittle<int16_t>(p)) / 32768; }
 float FromInt24(const uint8_t* p) {
   // The sign is in the highest byte.
   return static_cast<float>((p[0] | p[1] << 8) + static_cast<int8_t>(p[2]) * 65536) / 8388608;
 }
-float FromInt32(const uint8_t* p) { return static_cast<float>(Load<int32_t>(p)) / 2147483648.0F; }
-float FromFloat64(const uint8_t* p) { return static_cast<float>(Load<double>(p)); }
+float FromInt32(const uint8_t* p) {
+  return static_cast<float>(LoadLittle<int32_t>(p)) / 2147483648.0F;
+}
+float FromFloat64(const uint8_t* p) { return static_cast<float>(LoadLittle<double>(p)); }
 
 bool Begins(const uint8_t* p, std::string_view name) {
   return std::memcmp(p, name.data(), name.size()) == 0;
 }
 
-absl::Status Damaged(std::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat("WAV data is damaged: ", absl::string_view(what.data(), what.size())));
+template <typename... Words>
+absl::Status Damaged(const Words&... words) {
+  return DamagedData("WAV", words...);
 }
 
 }  // namespace
 
 absl::Status WavDecoder::ReadFormat(const uint8_t* chunk, size_t size) {
-  if (size < 16) return Damaged(absl::StrCat("a format of 16 bytes at least, found ", size));
-  int tag = Load<uint16_t>(chunk);
-  shape_.channels = Load<uint16_t>(chunk + 2);
-  const auto rate = Load<uint32_t>(chunk + 4);
-  const int64_t frame_bytes = Load<uint16_t>(chunk + 12);
-  const int bits = Load<uint16_t>(chunk + 14);
+  if (size < 16) return Damaged("a format of 16 bytes at least, found ", size);
+  int tag = LoadLittle<uint16_t>(chunk);
+  shape_.channels = LoadLittle<uint16_t>(chunk + 2);
+  const auto rate = LoadLittle<uint32_t>(chunk + 4);
+  const int64_t frame_bytes = LoadLittle<uint16_t>(chunk + 12);
+  const int bits = LoadLittle<uint16_t>(chunk + 14);
   // The first two bytes of an identifier tell what "extensible" is.
   constexpr int kPcm = 1, kFloat = 3, kExtensible = 0xfffe;
-  if (tag == kExtensible && size >= 26) tag = Load<uint16_t>(chunk + 24);
-  if (shape_.channels < 1 || shape_.channels > kChannelsMax) {
-    return Damaged(
-        absl::StrCat("expected 1 to ", kChannelsMax, " channels, found ", shape_.channels));
+  if (tag == kExtensible && size >= 26) tag = LoadLittle<uint16_t>(chunk + 24);
+  if (shape_.channels < 1 || shape_.channels > kSoundChannelsMax) {
+    return Damaged("expected 1 to ", kSoundChannelsMax, " channels, found ", shape_.channels);
   }
-  if (rate == 0 || rate > INT32_MAX)
-    return Damaged(absl::StrCat("a sample rate of ", rate, " a second"));
+  if (rate == 0 || rate > INT32_MAX) return Damaged("a sample rate of ", rate, " a second");
   shape_.sample_rate = static_cast<int32_t>(rate);
   if (tag == kPcm && bits == 8) {
     encoding_ = Encoding::kUint8;
@@ -78,8 +73,8 @@ absl::Status WavDecoder::ReadFormat(const uint8_t* chunk, size_t size) {
   }
   sample_bytes_ = bits / 8;
   if (frame_bytes != sample_bytes_ * shape_.channels) {
-    return Damaged(absl::StrCat("expected ", sample_bytes_ * shape_.channels,
-                                " bytes for a sample of all channels, found ", frame_bytes));
+    return Damaged("expected ", sample_bytes_ * shape_.channels,
+                   " bytes for a sample of all channels, found ", frame_bytes);
   }
   return absl::OkStatus();
 }
@@ -91,14 +86,14 @@ absl::StatusOr<WavShape> WavDecoder::Start(const uint8_t* file, size_t size) {
   size_t at = kFileHeadBytes;
   while (size - at >= kChunkHeadBytes) {
     const uint8_t* const chunk = file + at;
-    const auto said = Load<uint32_t>(chunk + 4);
+    const auto said = LoadLittle<uint32_t>(chunk + 4);
     at += kChunkHeadBytes;
     const size_t left = size - at;
     const bool is_data = Begins(chunk, "data");
     const size_t bytes = is_data && said == kUnknownBytes ? left : said;
     if (bytes > left) {
-      return Damaged(absl::StrCat("a chunk of ", bytes, " bytes at offset ", at,
-                                  ", of which the file has ", left));
+      return Damaged("a chunk of ", bytes, " bytes at offset ", at, ", of which the file has ",
+                     left);
     }
     if (Begins(chunk, "fmt ")) {
       if (absl::Status status = ReadFormat(file + at, bytes); !status.ok()) return status;
@@ -136,7 +131,7 @@ void WavDecoder::Decode(int64_t samples, int64_t channels, float* out) const {
     case Encoding::kInt32:
       return DecodeBy<FromInt32>(there, channels, out);
     case Encoding::kFloat32:
-      return DecodeBy<Load<float>>(there, channels, out);
+      return DecodeBy<LoadLittle<float>>(there, channels, out);
     case Encoding::kFloat64:
       return DecodeBy<FromFloat64>(there, channels, out);
   }

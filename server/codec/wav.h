@@ -8,7 +8,7 @@
 //
 // Threads:  one decoder, one thread.
 // Owns:     nothing; the file must stay until Decode().
-// Limits:   1,024 channels.
+// Limits:   kSoundChannelsMax.
 // Cost:     one pass over the samples.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "server/codec/damaged.h"
 
 namespace penstock {
 namespace {
@@ -24,8 +25,9 @@ const char* Words(VP8StatusCode code) {
   }
 }
 
-absl::Status Damaged(const char* words) {
-  return absl::DataLossError(absl::StrCat("WebP data is damaged: ", words));
+template <typename... Words>
+absl::Status Damaged(const Words&... words) {
+  return DamagedData("WebP", words...);
 }
 
 }  // namespace
@@ -106,8 +108,7 @@ absl::Status WebpDecoder::DecodeFrames(uint8_t* pixels) {
     int end_ms = 0;
     if (WebPAnimDecoderHasMoreFrames(animation_.get()) == 0 ||
         WebPAnimDecoderGetNext(animation_.get(), &canvas, &end_ms) == 0) {
-      return absl::DataLossError(
-          absl::StrCat("WebP data is damaged: its bits make no image (frame ", frame, ")"));
+      return Damaged("its bits make no image (frame ", frame, ")");
     }
     if (shape_.channels == 4) {
       std::memcpy(pixels, canvas, static_cast<size_t>(canvas_pixels * 4));

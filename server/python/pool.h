@@ -32,8 +32,8 @@
 namespace penstock::python {
 
 struct PoolOptions {
-  std::string name;           // of the function, in messages
-  std::string configuration;  // JSON for the workers
+  std::string name = {};           // of the function, in messages
+  std::string configuration = {};  // JSON for the workers
   int workers = 1;
   // Whether that is the most, of which as many are there as are needed (worker_count.h).
   bool chooses = false;

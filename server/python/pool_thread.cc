@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/nanoseconds.h"
 #include "base/tick_clock.h"
 #include "server/python/offered_worker.h"
 #include "server/python/pool_core.h"
@@ -128,7 +129,7 @@ int PoolCore::WaitMs() const {
   if (has_unwanted || options_.timeout_ms > 0) return kLookMs;
   int wait_ms = has_pidfds ? -1 : kNoPidfdMs;
   const auto at_most = [&wait_ms](uint64_t ns) {
-    const auto ms = static_cast<int>(ns / 1'000'000) + 1;
+    const auto ms = static_cast<int>(ns / kNsPerMs) + 1;
     wait_ms = wait_ms < 0 ? ms : std::min(wait_ms, ms);
   };
   if (options_.chooses && !waiting_.empty() && wanted_ < options_.workers) {
@@ -246,7 +247,7 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
       if (worker->asked_ns != 0) {
         if (now - worker->asked_ns >= kStackNs) kill();
       } else if (now - std::min(now, worker->started_ns) >=
-                 static_cast<uint64_t>(LoadTimeoutMs()) * 1'000'000) {
+                 static_cast<uint64_t>(LoadTimeoutMs()) * kNsPerMs) {
         worker->asked_ns = now;
         worker->process->AskForStack();
       }
@@ -267,7 +268,7 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
       continue;
     }
     Watch(*worker, now);
-    const uint64_t timeout_ns = static_cast<uint64_t>(options_.timeout_ms) * 1'000'000;
+    const uint64_t timeout_ns = static_cast<uint64_t>(options_.timeout_ms) * kNsPerMs;
     if (now - worker->seen_ns >=
         (worker->seen.row > 0 ? timeout_ns : std::max(timeout_ns, kBetweenRowsNs))) {
       worker->asked_ns = now;

@@ -155,10 +155,41 @@ ALLOWED = {
     "client/c": {"ring", "cuda"},
     "client/cpp": {"client/c"},
     "client/python": {"ring", "client/c"},
-    "client/ctl/inspect": {"base"},
-    "client/ctl": {"proto", "base", "io/record", "io/element", "io/remote", "ring", "client/cpp", "client/ctl/inspect"},
+    "client/ctl/grammar": {"base"},
+    "client/ctl/terminal": {"base"},
+    "client/ctl/files": {"base", "io/record", "io/remote", "ring"},
+    "client/ctl/data": {
+        "base", "io/record", "io/element", "io/remote", "client/ctl/grammar",
+        "client/ctl/terminal", "client/ctl/files",
+    },
+    "client/ctl/inspect": {
+        "base", "io/record", "client/ctl/grammar", "client/ctl/terminal", "client/ctl/files",
+    },
+    "client/ctl/arguments": {"proto", "base", "ring", "client/ctl/grammar"},
+    "client/ctl/words": {"proto"},
+    "client/ctl/batches": {"client/cpp", "client/ctl/words"},
+    "client/ctl/daemon": {
+        "proto", "base", "ring", "client/ctl/grammar", "client/ctl/terminal",
+        "client/ctl/arguments",
+    },
+    "client/ctl/top": {
+        "proto", "base", "client/ctl/grammar", "client/ctl/terminal", "client/ctl/arguments",
+        "client/ctl/words", "client/ctl/daemon",
+    },
+    "client/ctl/commands": {
+        "proto", "base", "io/record", "io/remote", "client/cpp", "client/ctl/grammar",
+        "client/ctl/terminal", "client/ctl/files", "client/ctl/arguments", "client/ctl/words",
+        "client/ctl/batches", "client/ctl/daemon",
+    },
+    "client/ctl": {
+        "client/ctl/grammar", "client/ctl/terminal", "client/ctl/data", "client/ctl/inspect",
+        "client/ctl/top", "client/ctl/commands",
+    },
     "client/samples/chess": {"base"},
-    "client/samples": {"base", "io/record", "client/ctl", "client/samples/chess"},
+    "client/samples": {
+        "base", "io/record", "client/ctl/grammar", "client/ctl/terminal", "client/ctl/files",
+        "client/samples/chess",
+    },
 }
 
 # Modules whose files register themselves and know nothing of each other: a file includes of its own module only its own header.
@@ -240,14 +271,17 @@ def check(root):
 
 
 def rooms():
-    """The modules that are rooms: folders of io, and of the modules of server."""
-    return sorted(module for module in ALLOWED if module.count("/") == {"io": 1, "server": 2}.get(module.split("/")[0]))
+    """The modules that are rooms: folders of io, of the modules of server, and of the command."""
+    return sorted(
+        module for module in ALLOWED
+        if module.count("/") == {"io": 1, "server": 2}.get(module.split("/")[0]) or module.startswith("client/ctl/")
+    )
 
 
 # Other modules that say who comes in, besides the rooms.
 MODULES_WITH_README = [
     "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda", "server/python",
-    "client/c", "client/ctl", "client/ctl/inspect", "client/samples",
+    "client/c", "client/ctl", "client/samples",
 ]
 
 

@@ -59,7 +59,7 @@ def test_arrows_that_point_down_are_fine(tmp_path):
         "server/engine/plan/plan.cc": '#include "server/engine/plan/plan.h"\n#include "base/file.h"\n#include "penstock/v1/ops.pb.h"\n',
         "server/ops/batch.cc": '#include <vector>\n#include "server/ops/batch.h"\n#include "server/engine/plan/plan.h"\n',
         "ring/writer.cc": "#include <boost/interprocess/mapped_region.hpp>\n",
-        "client/ctl/shards.h": '#include "io/record/tfrecord_writer.h"\n',
+        "client/ctl/files/shards.h": '#include "io/record/tfrecord_writer.h"\n',
         "tests/engine/plan/plan_test.cc": '#include "server/engine/plan/plan.h"\n',
     }) == []
 
@@ -82,8 +82,10 @@ def test_arrows_that_point_down_are_fine(tmp_path):
     ("ring/writer.cc", '"client/c/penstock.h"', "ring may not include client/c"),
     ("ring/writer.cc", '"tests/support/catch.h"', "nothing but tests"),
     ("ring/writer.cc", '"layout.h"', "not a path from the root"),
-    ("client/ctl/index.cc", '"server/engine/plan/plan.h"', "client/ctl may not include server/engine/plan"),
-    ("client/ctl/make_sample.cc", '"client/samples/samples.h"', "client/ctl may not include client/samples"),
+    ("client/ctl/commands/index.cc", '"server/engine/plan/plan.h"', "client/ctl/commands may not include server/engine/plan"),
+    ("client/ctl/commands/make_sample.cc", '"client/samples/samples.h"', "client/ctl/commands may not include client/samples"),
+    ("client/ctl/terminal/terminal.cc", '"client/ctl/daemon/daemon_connection.h"', "client/ctl/terminal may not include client/ctl/daemon"),
+    ("client/ctl/misc/things.h", '"base/file.h"', "in no module"),
     ("base/file.cc", '"io/record/record_index.h"', "base may not include io/record"),
     ("server/misc/things.h", '"base/file.h"', "in no module"),
 ])

@@ -10,11 +10,11 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 # What else has the name of an op.
 EXCEPTIONS = {
-    ("client/ctl/cache.cc", '"cache"'): "the command `penstock cache`",
-    ("client/ctl/consumers.cc", '"skip"'): "what happens to a slow consumer",
-    ("client/ctl/index.cc", '"files"'): "an argument",
-    ("client/ctl/inspect.cc", '"files"'): "an argument",
-    ("client/ctl/verify.cc", '"files"'): "an argument",
+    ("client/ctl/data/cache.cc", '"cache"'): "the command `penstock cache`",
+    ("client/ctl/commands/consumers.cc", '"skip"'): "what happens to a slow consumer",
+    ("client/ctl/commands/index.cc", '"files"'): "an argument",
+    ("client/ctl/inspect/inspect.cc", '"files"'): "an argument",
+    ("client/ctl/data/verify.cc", '"files"'): "an argument",
     ("server/service/daemon/daemon_config.cc", "mutable_cache("): "a part of the configuration",
     ("server/service/state/overrides.cc", '"text_line"'): "the option of a constant",
     ("server/service/socket/settings.cc", '"cache"'): "a part of the configuration",

@@ -81,6 +81,36 @@ def test_wrong_arguments(options, message):
         decoded(b"x", **options)
 
 
+@pytest.fixture
+def old_sndfile(tmp_path):
+    """The environment of a daemon whose libsndfile is of version 1.0.28."""
+    library = tmp_path / "old_sndfile.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, pathlib.Path(__file__).parent / "old_sndfile.c"], check=True)
+    return {**os.environ, "PENSTOCK_SNDFILE": str(library)}
+
+
+@pytest.mark.parametrize("name, message", [
+    ("mp3 constant", r"the daemon's libsndfile \(libsndfile-1.0.28\) cannot read MP3: install version 1.1 or later .* and start the daemon again"),
+    ("mp3 mono", "cannot read MP3"),
+    ("opus", r"the daemon's libsndfile \(libsndfile-1.0.28\) cannot read Opus: install version 1.0.29 or later"),
+    ("vorbis", "a sound of 2 axes"),
+    ("flac 16", "a sound of 2 axes"),
+])
+def test_an_old_library_is_told_from_damage(old_sndfile, tmp_path, name, message):
+    (tmp_path / "sound").write_bytes(FILES[name])
+    program = f"""
+import penstock
+try:
+    (sound,) = penstock.FilesDataset({str(tmp_path / "sound")!r}).map(lambda x: penstock.functions.decode_audio(x["bytes"]))
+    print("a sound of", sound.ndim, "axes")
+except penstock.Error as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=old_sndfile, capture_output=True, text=True, check=True)
+    assert re.search(message, done.stdout), done.stdout + done.stderr
+    assert "damaged" not in done.stdout
+
+
 @pytest.mark.parametrize("library, message", [
     ("/nowhere/libsndfile.so.1", "Debian's package is libsndfile1, and PENSTOCK_SNDFILE .* cannot open shared object file"),
     ("libm.so.6", "the library has no functions of libsndfile: libm.so.6"),

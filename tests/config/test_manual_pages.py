@@ -19,7 +19,7 @@ def test_the_settings_page_is_current():
 def test_every_command_has_its_line():
     page = (_TREE / "docs/man/penstock.1").read_text()
     commands = set()
-    for source in (_TREE / "client/ctl").glob("*.cc"):
+    for source in (_TREE / "client/ctl").rglob("*.cc"):
         commands |= set(re.findall(r'(?:root\.AddCommand\(|Add\(root, socket,)\s*"([a-z-]+)"', source.read_text()))
     assert len(commands) > 12
     assert {command for command in commands if command.replace("-", r"\-") not in page} == set()

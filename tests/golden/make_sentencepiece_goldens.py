@@ -4,7 +4,7 @@
 
 Each NAME.model is trained on documents of this repository. cases.json holds the texts; for each model a CRC-32 of the ids of each, the ids of the first of
 them and then ids that were drawn, what these become as texts, and for each block of 4,096 code points the CRC-32 of the ids of a text that has each of them in several places
-(`code_points`), and that of a long text (see tests/text/sentencepiece_golden_test.cc). The models in the tree are compared with what the library makes of them, whatever the documents say
+(`code_points`), and that of a long text (see tests/text/sentencepiece/golden_test.cc). The models in the tree are compared with what the library makes of them, whatever the documents say
 today.
 """
 
@@ -40,7 +40,7 @@ def corpus():
 
 
 def code_point_text(block):
-    """The same text stands in sentencepiece_golden_test.cc."""
+    """The same text stands in tests/text/sentencepiece/golden_test.cc."""
     points = [chr(c) for c in range(block * BLOCK, (block + 1) * BLOCK) if not 0xD800 <= c <= 0xDFFF]
     return "".join(f"{x} a{x}b '{x}1{x}\nA{x}" for x in points)
 

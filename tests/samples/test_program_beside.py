@@ -1,4 +1,4 @@
-"""`penstock make-sample` is the program penstock-samples, found beside the command; what it makes is tried in tests/ctl/test_data_commands.py."""
+"""`penstock make-sample` is the program penstock-samples, found beside the command; what it makes is tried in tests/ctl/data/test_data_commands.py."""
 
 import os
 import pathlib

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <string>
 
-#include "client/ctl/batch_line.h"
-#include "client/ctl/npz.h"
+#include "client/ctl/batches/batch_line.h"
+#include "client/ctl/batches/npz.h"
 #include "penstock.hpp"
 
 int main(int argc, char** argv) {

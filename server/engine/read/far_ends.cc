@@ -8,12 +8,12 @@
 #include "base/far_file.h"
 #include "base/file_error.h"
 #include "base/pending_call.h"
+#include "io/record/index_file.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kFilesAtATime = 256;
-constexpr uint64_t kEndBytes = 4096;
 
 // Waits for all that it gave completions for. What went wrong is told by who reads.
 class AllOfThem final : public Completion::Sink {
@@ -56,7 +56,7 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> FarEnds::Open(size_t file) {
     open_.push_back(files_.OpenListed({entry.path, entry.size_bytes, entry.version}));
     FarFile* const far = open_.back().ok() ? dynamic_cast<FarFile*>(open_.back()->get()) : nullptr;
     if (far == nullptr) continue;
-    const uint64_t bytes = std::min<uint64_t>(kEndBytes, far->size());
+    const uint64_t bytes = std::min<uint64_t>(kStampEndBytes, far->size());
     far->FetchAlone(0, bytes, all.One());
     far->FetchAlone(far->size() - bytes, bytes, all.One());
   }

@@ -4,12 +4,14 @@
 #include <bit>
 #include <utility>
 
+#include "base/arena.h"
+
 namespace penstock {
 namespace {
 
 constexpr size_t kSteps = 16;
 // Behind the last cell of a slab, for loads of whole vectors.
-constexpr size_t kPadding = 64;
+constexpr size_t kPadding = Arena::kPadding;
 
 }  // namespace
 

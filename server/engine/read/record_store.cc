@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/arena.h"
+
 namespace penstock {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr size_t kMaxSlabBytes = kHugePageBytes;
 // each; beside more of them a huge page is little.
 constexpr size_t kSlabsByPage = 32;
 // Behind the last cell, for loads of whole vectors.
-constexpr size_t kPadding = 64;
+constexpr size_t kPadding = Arena::kPadding;
 
 // Which of the cells in stock is fetched while one is taken: 4 and 6 bring about as much, 2 less.
 constexpr size_t kCellsAhead = 8;

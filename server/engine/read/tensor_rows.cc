@@ -4,13 +4,14 @@
 #include <cstring>
 #include <utility>
 
+#include "base/arena.h"
 #include "server/engine/read/npy_strings.h"
 
 namespace penstock {
 namespace {
 
 // Readable behind every row, as column.h wants it.
-constexpr size_t kPaddingBytes = 64;
+constexpr size_t kPaddingBytes = Arena::kPadding;
 
 void AppendU32(uint32_t value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));

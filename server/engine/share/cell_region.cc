@@ -4,13 +4,15 @@
 
 #include <iterator>
 
+#include "base/arena.h"
+
 namespace penstock {
 namespace {
 
 constexpr size_t kUnit = 64;
 constexpr size_t kPageBytes = 4096;
 // Behind a cell, for loads of whole vectors.
-constexpr size_t kPadding = 64;
+constexpr size_t kPadding = Arena::kPadding;
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "server/codec/sound_limits.h"
 #include "server/codec/wav.h"
 #include "server/expr/arguments.h"
 #include "server/image/image_contents.h"
@@ -35,12 +37,15 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   int64_t channels = -1, samples = -1;
   if (const absl::Status status = FirstError(
           {CheckContents(arguments[0]),
-           ReadConstant(arguments[1], "desired_channels", -1, 1024, &channels),
-           ReadConstant(arguments[2], "desired_samples", -1, int64_t{1} << 28, &samples)});
+           ReadConstant(arguments[1], "desired_channels", -1, kSoundChannelsMax, &channels),
+           ReadConstant(arguments[2], "desired_samples", -1, kSoundValuesMax, &samples)});
       !status.ok()) {
     return status;
   }
-  if (channels == 0) return WrongArgument("desired_channels", "a constant of 1 to 1024, or -1");
+  if (channels == 0) {
+    return WrongArgument("desired_channels",
+                         absl::StrCat("a constant of 1 to ", kSoundChannelsMax, ", or -1"));
+  }
   if (samples == 0) return WrongArgument("desired_samples", "a constant of at least 1, or -1");
   BoundRowFunction bound;
   bound.type = {DType::kFloat32,

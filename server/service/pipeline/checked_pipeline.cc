@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 #include "server/cuda/expansions.h"
 #include "server/engine/plan/plan_change.h"
 #include "server/service/state/world_message.h"
@@ -126,7 +127,7 @@ v1::Pipeline Describe(const CheckedPipeline& checked) {
   result.mutable_spec()->set_workers(checked.workers);
   if (checked.numa_node != kNoNumaNode) result.mutable_spec()->set_numa_node(checked.numa_node);
   if (checked.read_deadline_ns != 0)
-    result.mutable_spec()->set_read_deadline_ms(checked.read_deadline_ns / 1'000'000);
+    result.mutable_spec()->set_read_deadline_ms(checked.read_deadline_ns / kNsPerMs);
   result.mutable_spec()->mutable_ring()->set_slots(checked.slots);
   for (const Feature& feature : plan.element()) {
     v1::TensorSignature* tensor = result.add_element();

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "base/nanoseconds.h"
+
 namespace penstock {
-namespace {
-
-constexpr double kNsPerSecond = 1e9;
-
-}  // namespace
+namespace {}  // namespace
 
 bool RequestBudget::Take(uint64_t user, int per_second) {
   const int64_t now_ns = now_ns_();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/nanoseconds.h"
 #include "base/new_thread.h"
 #include "server/engine/tasks/calls_under_way.h"
 #include "spdlog/spdlog.h"
@@ -60,7 +61,7 @@ void ConsumerNotes::TellIfSlow() {
   is_told_ = !is_told_;
   if (is_told_) {
     spdlog::warn("{} {} has not returned for {} s: until it does nobody new can attach",
-                 seen->doing, seen->path, ns / 1'000'000'000);
+                 seen->doing, seen->path, ns / kNsPerSecond);
   } else {
     spdlog::info("the state folder is written again");
   }

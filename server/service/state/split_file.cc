@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ring/attach.h"
 #include "ring/layout.h"
 #include "spdlog/spdlog.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 constexpr uint64_t kMagic = 0x31544c5053534e50;  // "PNSSPLT1"
 constexpr size_t kMaxGroupBytes = 64;
+static_assert(kMaxGroupBytes == ring::kMaxGroupBytes, "the file has room for any group");
 
 // Bits of Image::flags.
 constexpr uint32_t kAtMostOnce = 1;

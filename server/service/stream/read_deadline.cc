@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 
 namespace penstock {
 
@@ -16,7 +17,7 @@ absl::Status CheckReadDeadline(absl::string_view field, int64_t ms) {
 uint64_t ReadDeadlineNs(const v1::PipelineSpec& spec, const v1::WorkerDefaults& defaults) {
   const int64_t ms =
       spec.has_read_deadline_ms() ? spec.read_deadline_ms() : defaults.read_deadline_ms();
-  return static_cast<uint64_t>(std::clamp<int64_t>(ms, 0, kMaxReadDeadlineMs)) * 1'000'000;
+  return static_cast<uint64_t>(std::clamp<int64_t>(ms, 0, kMaxReadDeadlineMs)) * kNsPerMs;
 }
 
 }  // namespace penstock

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/nanoseconds.h"
 #include "server/engine/run/executor_stats.h"
 #include "server/service/watch/percent.h"
 
@@ -16,7 +17,6 @@ namespace {
 constexpr double kHardlyStarved = 0.2;
 // A trainer that waits for less than this has what it wants.
 constexpr double kHardlyWaits = 0.01;
-constexpr double kNsPerSecond = 1e9;
 
 // Shorter looks may lie between two steps.
 constexpr double kShortestLook = 0.9;
