@@ -73,7 +73,8 @@ MemoryAtHand ReadMemoryAtHand(const std::string& root, CachedFiles cached) {
     uint64_t available = FieldOf(text, "MemAvailable:").value_or(0) * 1024;
     if (available > 0) {
       Lower(available,
-            "the machine has " + BytesToString(FieldOf(text, "MemTotal:").value_or(0) * 1024) + " in all",
+            "the machine has " + BytesToString(FieldOf(text, "MemTotal:").value_or(0) * 1024) +
+                " in all",
             &at_hand);
     }
   }

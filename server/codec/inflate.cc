@@ -54,9 +54,9 @@ absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping w
       const int result = isal_inflate(state.get());
       done += room - state->avail_out;
       if (result != ISAL_DECOMP_OK) {
-        return absl::DataLossError(absl::StrCat(
-            "expected ", Name(wrapping), ", found malformed bytes (byte ", size - state->avail_in,
-            " of the string)"));
+        return absl::DataLossError(absl::StrCat("expected ", Name(wrapping),
+                                                ", found malformed bytes (byte ",
+                                                size - state->avail_in, " of the string)"));
       }
       if (state->block_state == ISAL_BLOCK_FINISH) break;
       if (state->avail_in == 0 && before == 0 && state->avail_out == room) {

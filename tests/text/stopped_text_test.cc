@@ -15,10 +15,10 @@ namespace {
 
 std::unique_ptr<Tokenizer> Open(const std::string& name) {
   const std::string file = testing::ReadGolden(name.substr(0, name.find(' ')));
-  auto tokenizer =
-      absl::EndsWith(name, ".json")    ? MakeJsonTokenizer(file)
-      : absl::EndsWith(name, ".model") ? MakeSentencePieceTokenizer(file)
-                                       : MakeRankTokenizer(file, {name.substr(name.find(' ') + 1)});
+  auto tokenizer = absl::EndsWith(name, ".json") ? MakeJsonTokenizer(file)
+                   : absl::EndsWith(name, ".model")
+                       ? MakeSentencePieceTokenizer(file)
+                       : MakeRankTokenizer(file, {name.substr(name.find(' ') + 1)});
   INFO(name << ": " << tokenizer.status().ToString());
   REQUIRE(tokenizer.ok());
   return *std::move(tokenizer);

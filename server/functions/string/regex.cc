@@ -31,7 +31,11 @@ size_t CharacterBytes(absl::string_view text) {
   static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   const auto byte = [&](size_t at) { return static_cast<uint32_t>(text[at]) & 0xff; };
   const uint32_t first = byte(0);
-  const size_t bytes = first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf8 ? 4 : 1;
+  const size_t bytes = first < 0xc0   ? 1
+                       : first < 0xe0 ? 2
+                       : first < 0xf0 ? 3
+                       : first < 0xf8 ? 4
+                                      : 1;
   if (bytes == 1 || text.size() < bytes) return 1;
   uint32_t code = first & (0x7f >> bytes);
   for (size_t i = 1; i < bytes; ++i) {
@@ -56,8 +60,8 @@ uint64_t ReplaceAll(absl::string_view text, const RE2& pattern, const std::strin
   size_t at = 0;
   size_t last_end = absl::string_view::npos;
   StopLook look;
-  while (at <= text.size() && pattern.Match(Piece(text), at, text.size(), RE2::UNANCHORED,
-                                            groups.data(), num_groups)) {
+  while (at <= text.size() &&
+         pattern.Match(Piece(text), at, text.size(), RE2::UNANCHORED, groups.data(), num_groups)) {
     const auto begin = static_cast<size_t>(groups[0].data() - text.data());
     const size_t end = begin + groups[0].size();
     look.Did(end - at + kMatchWork);

@@ -293,9 +293,8 @@ absl::Status TakeDescriptors() {
 // Null where there is no journal, or no room for notes.
 std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
   if (journal == nullptr) return nullptr;
-  absl::StatusOr<std::unique_ptr<DeathNotes>> notes =
-      DeathNotes::Open(journal->folder(), absl::ToUnixMillis(absl::Now()),
-                       CountOutOfMemoryKills(journal->folder()));
+  absl::StatusOr<std::unique_ptr<DeathNotes>> notes = DeathNotes::Open(
+      journal->folder(), absl::ToUnixMillis(absl::Now()), CountOutOfMemoryKills(journal->folder()));
   if (!notes.ok()) {
     spdlog::warn("no pipeline will be set aside under which daemons die: {}",
                  notes.status().ToString());

@@ -84,17 +84,17 @@ std::optional<uint64_t> CountOutOfMemoryKills(const StateFolder& folder, const s
   // What ended with the machine was not ended by it.
   if (const std::optional<Counts> last = ReadLast(folder); last && last->boot == now->boot) {
     const bool is_same_group = now->group != 0 && now->group == last->group;
-    const bool has_killed = is_same_group ? now->of_group > last->of_group
-                                          : now->of_machine > last->of_machine;
+    const bool has_killed =
+        is_same_group ? now->of_group > last->of_group : now->of_machine > last->of_machine;
     now->number = last->number + (has_killed ? 1 : 0);
   } else if (last) {
     now->number = last->number;
   }
-  const absl::Status status = folder.Write(
-      kName,
-      absl::StrCat(now->boot, " ", now->group, " ", now->of_group, " ", now->of_machine, " ",
-                   now->number, "\n"),
-      StateFolder::Durability::kCrash);
+  const absl::Status status =
+      folder.Write(kName,
+                   absl::StrCat(now->boot, " ", now->group, " ", now->of_group, " ",
+                                now->of_machine, " ", now->number, "\n"),
+                   StateFolder::Durability::kCrash);
   if (!status.ok()) {
     spdlog::warn("a death for want of memory will be nobody's: {}", status.ToString());
     return std::nullopt;

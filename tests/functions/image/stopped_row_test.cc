@@ -99,9 +99,7 @@ TEST_CASE("functions whose rows may take long look for a stop all over a row") {
       {"gaussian_blur", {{DType::kUint8, {1024, 1024, 3}}}, {int64_t{31}, {}}},
       {"gaussian_blur", {{DType::kFloat32, {1024, 1024, 3}}}, {int64_t{31}, {}}},
       {"encode_png", {{DType::kUint8, {1024, 1024, 3}}}, {int64_t{6}}},
-      {"encode_jpeg",
-       {{DType::kUint8, {2048, 2048, 3}}},
-       {int64_t{95}, false, false, true}},
+      {"encode_jpeg", {{DType::kUint8, {2048, 2048, 3}}}, {int64_t{95}, false, false, true}},
   };
   for (const Case& test : cases) {
     DYNAMIC_SECTION(test.function << " " << TypeToString(test.types[0])) {
@@ -121,8 +119,7 @@ TEST_CASE("what decodes a large image or string looks for a stop all over it") {
     std::vector<uint8_t> out(pixels.size());
     JpegDecoder decoder;
     const auto decode = [&] {
-      REQUIRE(
-          decoder.Start(reinterpret_cast<const uint8_t*>(file->data()), file->size(), {}).ok());
+      REQUIRE(decoder.Start(reinterpret_cast<const uint8_t*>(file->data()), file->size(), {}).ok());
       CHECK(decoder.Decode(out.data()).ok());
     };
     test::CheckStopsSoon(decode);
@@ -146,9 +143,8 @@ TEST_CASE("what decodes a large image or string looks for a stop all over it") {
     std::vector<uint8_t> out(size_t{2048} * 2048 * 4);
     test::CheckStopsSoon([&] {
       PngDecoder decoder;
-      REQUIRE(
-          decoder.Start(reinterpret_cast<const uint8_t*>(file->data()), file->size(), options)
-              .ok());
+      REQUIRE(decoder.Start(reinterpret_cast<const uint8_t*>(file->data()), file->size(), options)
+                  .ok());
       CHECK(decoder.Decode(out.data()).ok());
     });
   }
