@@ -90,6 +90,7 @@ TEST_CASE("functions whose rows may take long look for a stop all over a row") {
       {"argsort", {{DType::kFloat64, {1 << 18}}}, {int64_t{-1}}},
       {"argsort", {{DType::kInt8, {1 << 22, 1}}}, {int64_t{-1}}},
       {"matmul", {{DType::kFloat32, {2048, 1024}}, {DType::kFloat32, {1024, 1024}}}, {}},
+      {"searchsorted", {{DType::kUint8, {1 << 22}}, {DType::kUint8, {1 << 22}}}, {{}}},
       {"rfft", {{DType::kFloat64, {8, 1 << 18}}}, {{}}},
       {"rfft", {{DType::kFloat64, {4, 99991}}}, {{}}},
       {"rfft", {{DType::kFloat64, {1 << 14, 96}}}, {{}}},
