@@ -1,14 +1,10 @@
 #include "ring/memory_limit.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
-#include "ring/descriptor.h"
+#include "ring/control_groups.h"
 #include "ring/memory_promise.h"
 
 namespace penstock::ring {
@@ -19,35 +15,11 @@ constexpr uint64_t kReserveBytes = uint64_t{32} << 20;
 // A cgroup without a limit shows a number near 2^63 (v1) or "max" (v2).
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
-bool ReadFile(const std::string& path, std::string* text) {
-  Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return false;
-  text->clear();
-  char buffer[4096];
-  ssize_t count;
-  while ((count = read(file.get(), buffer, sizeof buffer)) > 0) {
-    text->append(buffer, static_cast<size_t>(count));
-  }
-  return count == 0;
-}
-
 bool ReadNumber(const std::string& path, uint64_t* number) {
   std::string text;
-  if (!ReadFile(path, &text) || text.empty() || text[0] < '0' || text[0] > '9') return false;
+  if (!ReadSmallFile(path, &text) || text.empty() || text[0] < '0' || text[0] > '9') return false;
   *number = std::strtoull(text.c_str(), nullptr, 10);
   return true;
-}
-
-// The number behind `key` at the beginning of a line; 0 where there is none.
-uint64_t FieldOf(const std::string& text, std::string_view key) {
-  for (size_t line = 0; line < text.size();) {
-    size_t end = std::min(text.find('\n', line), text.size());
-    if (text.compare(line, key.size(), key) == 0) {
-      return std::strtoull(text.c_str() + line + key.size(), nullptr, 10);
-    }
-    line = end + 1;
-  }
-  return 0;
 }
 
 void Lower(uint64_t bytes, const std::string& source, MemoryAtHand* at_hand) {
@@ -62,9 +34,9 @@ void LookAtCgroup(const std::string& folder, const char* limit_file, const char*
   if (!ReadNumber(folder + usage_file, &usage)) return;
   std::string stat;
   uint64_t cache = 0;
-  if (ReadFile(folder + "/memory.stat", &stat)) {
-    cache = FieldOf(stat, prefix + "inactive_file ");
-    if (cached == CachedFiles::kAll) cache += FieldOf(stat, prefix + "active_file ");
+  if (ReadSmallFile(folder + "/memory.stat", &stat)) {
+    cache = FieldOf(stat, prefix + "inactive_file ").value_or(0);
+    if (cached == CachedFiles::kAll) cache += FieldOf(stat, prefix + "active_file ").value_or(0);
   }
   uint64_t used = usage - std::min(usage, cache);
   Lower(limit - std::min(limit, used),
@@ -76,46 +48,6 @@ void LookAtLimit(const std::string& folder, const char* limit_file, MemoryAtHand
   uint64_t limit = 0;
   if (!ReadNumber(folder + limit_file, &limit) || limit >= kNoLimit) return;
   Lower(limit, "its control group has " + BytesToString(limit), in_all);
-}
-
-// Whether ":a,b,c:" names the controller.
-bool HasController(const std::string& list, const std::string& name) {
-  const size_t at = list.find(name);
-  return at != std::string::npos && list.find_first_of(",:", at - 1) == at - 1 &&
-         list.find_first_of(",:", at) == at + name.size();
-}
-
-// The cgroup's own directory and its ancestors: the smallest of their limits holds. In a container
-// the path may be the host's, and then only the mount's root exists.
-template <typename Look>
-void WalkUp(std::string path, Look look) {
-  while (!path.empty() && path != "/") {
-    look(path);
-    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  }
-  look("");
-}
-
-// Calls `v1` or `v2` with each directory that limits this process.
-template <typename LookV1, typename LookV2>
-void VisitCgroups(const std::string& root, LookV1 v1, LookV2 v2) {
-  std::string text;
-  if (!ReadFile(root + "/proc/self/cgroup", &text)) return;
-  // Lines are "0::/path" (v2) and "4:memory:/path" (v1).
-  for (size_t line = 0; line < text.size();) {
-    size_t end = std::min(text.find('\n', line), text.size());
-    std::string entry = text.substr(line, end - line);
-    line = end + 1;
-    size_t first = entry.find(':'), second = entry.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    std::string controllers = entry.substr(first, second - first + 1);
-    std::string path = entry.substr(second + 1);
-    if (controllers == "::") {
-      WalkUp(path, [&](const std::string& folder) { v2(root + "/sys/fs/cgroup" + folder); });
-    } else if (HasController(controllers, "memory")) {
-      WalkUp(path, [&](const std::string& folder) { v1(root + "/sys/fs/cgroup/memory" + folder); });
-    }
-  }
 }
 
 }  // namespace
@@ -137,37 +69,36 @@ std::string BytesToString(uint64_t bytes) {
 MemoryAtHand ReadMemoryAtHand(const std::string& root, CachedFiles cached) {
   MemoryAtHand at_hand;
   std::string text;
-  if (ReadFile(root + "/proc/meminfo", &text)) {
-    uint64_t available = FieldOf(text, "MemAvailable:") * 1024;
+  if (ReadSmallFile(root + "/proc/meminfo", &text)) {
+    uint64_t available = FieldOf(text, "MemAvailable:").value_or(0) * 1024;
     if (available > 0) {
       Lower(available,
-            "the machine has " + BytesToString(FieldOf(text, "MemTotal:") * 1024) + " in all",
+            "the machine has " + BytesToString(FieldOf(text, "MemTotal:").value_or(0) * 1024) +
+                " in all",
             &at_hand);
     }
   }
-  VisitCgroups(
-      root,
-      [&](const std::string& folder) {
-        LookAtCgroup(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_", cached,
-                     &at_hand);
-      },
-      [&](const std::string& folder) {
-        LookAtCgroup(folder, "/memory.max", "/memory.current", "", cached, &at_hand);
-      });
+  const MemoryGroups groups = FindMemoryGroups(root);
+  for (const std::string& folder : groups.v1) {
+    LookAtCgroup(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_", cached,
+                 &at_hand);
+  }
+  for (const std::string& folder : groups.v2)
+    LookAtCgroup(folder, "/memory.max", "/memory.current", "", cached, &at_hand);
   return at_hand;
 }
 
 MemoryAtHand ReadMemoryInAll(const std::string& root) {
   MemoryAtHand in_all;
   std::string text;
-  if (ReadFile(root + "/proc/meminfo", &text)) {
-    const uint64_t total = FieldOf(text, "MemTotal:") * 1024;
+  if (ReadSmallFile(root + "/proc/meminfo", &text)) {
+    const uint64_t total = FieldOf(text, "MemTotal:").value_or(0) * 1024;
     if (total > 0) Lower(total, "the machine has " + BytesToString(total), &in_all);
   }
-  VisitCgroups(
-      root,
-      [&](const std::string& folder) { LookAtLimit(folder, "/memory.limit_in_bytes", &in_all); },
-      [&](const std::string& folder) { LookAtLimit(folder, "/memory.max", &in_all); });
+  const MemoryGroups groups = FindMemoryGroups(root);
+  for (const std::string& folder : groups.v1)
+    LookAtLimit(folder, "/memory.limit_in_bytes", &in_all);
+  for (const std::string& folder : groups.v2) LookAtLimit(folder, "/memory.max", &in_all);
   return in_all;
 }
 

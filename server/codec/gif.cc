@@ -8,10 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/codec/damaged.h"
 
 namespace penstock {
 namespace {
+
+// Of a pixel that is decoded, as StopLook counts it.
+constexpr uint64_t kPixelWork = 8;
 
 // What is left of the file.
 struct Source {
@@ -89,9 +93,11 @@ absl::Status DrawFrame(GifFileType* gif, int64_t frame, int transparent, const F
   if (colors == nullptr) return DamagedData("GIF", "no color map (frame ", frame, ")");
   std::vector<GifByteType> row(static_cast<size_t>(place.Width));
   const int64_t drawn = std::clamp<int64_t>(shape.width - place.Left, 0, place.Width);
+  StopLook look;
   for (const Interlace& pass :
        place.Interlace ? absl::MakeConstSpan(kInterlaced) : absl::MakeConstSpan(kPlain)) {
     for (int y = pass.first; y < place.Height; y += pass.step) {
+      look.Did(row.size() * kPixelWork);
       if (DGifGetLine(gif, row.data(), place.Width) != GIF_OK) return Damaged(frame, gif->Error);
       if (place.Top + y >= shape.height) continue;
       uint8_t* pixel = canvas + ((place.Top + y) * shape.width + place.Left) * shape.channels;
@@ -166,6 +172,7 @@ absl::Status GifDecoder::Decode(uint8_t* pixels) const {
   if (!gif.ok()) return gif.status();
   const size_t canvas_bytes = shape_.bytes() / static_cast<size_t>(shape_.frames);
   for (int64_t frame = 0; frame < shape_.frames; ++frame, pixels += canvas_bytes) {
+    CheckStop();
     int transparent = 0;
     if (!GoToFrame(gif->get(), &transparent) || DGifGetImageDesc(gif->get()) != GIF_OK)
       return Damaged(frame, (*gif)->Error);

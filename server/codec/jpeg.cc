@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/codec/exif.h"
 
 // Last, since it needs <cstdio>'s names and is C.
@@ -50,7 +51,9 @@ struct JpegDecoder::State {
   static void EmitMessage(j_common_ptr, int) {}
   static void OutputMessage(j_common_ptr) {}
 
+  // In front of each row of blocks of each scan, of which a bomb has many.
   static void OnProgress(j_common_ptr info) {
+    if (IsStopped()) FailWith(info, "not wanted any more");
     if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kJpegScansMax) {
       FailWith(info, "more scans than the limit of 256");
     }
@@ -305,10 +308,11 @@ struct JpegDecoder::State {
     return absl::DataLossError(absl::StrCat("JPEG cannot be decoded: ", message));
   }
 
-  // What has gone wrong with the image, which is given up.
+  // What has gone wrong with the image, which is given up. Throws Stopped where that is why.
   absl::Status Failed() {
     const absl::Status error = Error(data, size);
     Forget();
+    CheckStop();
     return error;
   }
 

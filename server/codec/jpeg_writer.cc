@@ -6,12 +6,16 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 
 // Last, since it needs <cstdio>'s names and is C.
 #include <jpeglib.h>
 
 namespace penstock {
 namespace {
+
+// Of a byte that is compressed, as StopLook counts it.
+constexpr uint64_t kByteWork = 4;
 
 // libjpeg's errors jump back into Run(), which holds no object with a destructor.
 struct Writer {
@@ -64,7 +68,9 @@ struct Writer {
     }
     jpeg_start_compress(&info, TRUE);
     const size_t row_bytes = size_t{1} * width * channels;
+    StopLook look;
     while (info.next_scanline < info.image_height) {
+      look.Did(row_bytes * kByteWork);
       // libjpeg reads it only.
       JSAMPROW row = const_cast<JSAMPROW>(pixels + info.next_scanline * row_bytes);
       jpeg_write_scanlines(&info, &row, 1);

@@ -6,10 +6,17 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/stop_flag.h"
 #include "server/codec/damaged.h"
 #include "server/codec/plain_png.h"
 
 namespace penstock {
+namespace {
+
+// Of a byte that is inflated, as StopLook counts it.
+constexpr uint64_t kByteWork = 4;
+
+}  // namespace
 
 // libpng reports errors by a function that must not return: it jumps back into the call that
 // entered libpng. Between there and here only C frames may lie, and the functions that enter hold
@@ -111,8 +118,12 @@ struct PngDecoder::State {
   bool RunDecode(uint8_t* pixels) {
     if (setjmp(escape) != 0) return false;
     const size_t row_bytes = size_t{1} * shape.width * shape.channels * shape.sample_bytes;
+    StopLook look;
     for (int pass = 0; pass < num_passes; ++pass) {
-      for (int y = 0; y < shape.height; ++y) png_read_row(png, pixels + y * row_bytes, nullptr);
+      for (int y = 0; y < shape.height; ++y) {
+        look.Did(row_bytes * kByteWork);
+        png_read_row(png, pixels + y * row_bytes, nullptr);
+      }
     }
     png_read_end(png, info);
     if (widens) {

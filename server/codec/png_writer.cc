@@ -6,9 +6,13 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
+
+// Of a byte that is compressed, as StopLook counts it.
+constexpr uint64_t kByteWork = 16;
 
 // libpng's errors jump back into Run(), which holds no object with a destructor.
 struct Writer {
@@ -50,7 +54,11 @@ struct Writer {
     png_write_info(png, info);
     if (sample_bytes == 2) png_set_swap(png);
     const size_t row_bytes = size_t{width} * static_cast<size_t>(channels * sample_bytes);
-    for (png_uint_32 y = 0; y < height; ++y) png_write_row(png, samples + y * row_bytes);
+    StopLook look;
+    for (png_uint_32 y = 0; y < height; ++y) {
+      look.Did(row_bytes * kByteWork);
+      png_write_row(png, samples + y * row_bytes);
+    }
     png_write_end(png, nullptr);
     return true;
   }

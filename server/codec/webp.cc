@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/codec/damaged.h"
 
 namespace penstock {
@@ -104,6 +105,7 @@ absl::Status WebpDecoder::DecodeStill(uint8_t* pixels) const {
 absl::Status WebpDecoder::DecodeFrames(uint8_t* pixels) {
   const int64_t canvas_pixels = shape_.height * shape_.width;
   for (int64_t frame = 0; frame < shape_.frames; ++frame) {
+    CheckStop();
     uint8_t* canvas = nullptr;  // always with alpha
     int end_ms = 0;
     if (WebPAnimDecoderHasMoreFrames(animation_.get()) == 0 ||

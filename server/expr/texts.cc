@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/row_shape.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/broadcast.h"
 #include "server/expr/each_string.h"
@@ -14,6 +15,9 @@
 
 namespace penstock::expr {
 namespace {
+
+// Of a pair beside its bytes, as StopLook counts it.
+constexpr uint64_t kPairWork = 64;
 
 class OfEachText final : public RowKernel {
  public:
@@ -49,9 +53,11 @@ class OfEachPair final : public RowKernel {
     const int64_t* const places_b = b.PlacesIn(*shape, scratch);
     const bool is_sized = type_.dtype == DType::kString && !shape->empty();
     std::string sizes, values;
+    StopLook look;
     for (size_t i = 0; i < count; ++i) {
       const size_t before = values.size();
       function_(a.strings[places_a[i]], b.strings[places_b[i]], &values);
+      look.Did(values.size() - before + kPairWork);
       if (values.size() > kEachStringBytesMax) {
         return absl::ResourceExhaustedError(
             absl::StrCat("results larger than the limit: ", values.size(), " > ",

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "nlohmann/json.hpp"
 #include "server/text/added_tokens.h"
 #include "server/text/parts/parts.h"
@@ -16,6 +17,10 @@
 
 namespace penstock::text {
 namespace {
+
+// As StopLook counts them.
+constexpr uint64_t kTokenWork = 64;
+constexpr uint64_t kByteWork = 16;  // that a model goes through
 
 struct Truncation {
   int64_t max_length = 0;  // 0: none
@@ -85,7 +90,9 @@ class JsonTokenizer final : public Tokenizer {
   absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens, bool,
                       std::string* text) const override {
     std::vector<std::string> tokens;
+    StopLook look;
     for (size_t i = 0; i < ids.size(); ++i) {
+      look.Did(kTokenWork);
       const std::string* token = parts_.added.TokenOf(ids[i]);
       if (token == nullptr) token = parts_.model->TokenOf(ids[i]);
       if (token == nullptr)
@@ -146,7 +153,9 @@ class JsonTokenizer final : public Tokenizer {
     }
     PieceList pieces(piece, raw_bytes_);
     if (parts_.pretokenizer != nullptr) parts_.pretokenizer->Cut(pieces);
+    StopLook look;
     for (const Piece& word : pieces.pieces()) {
+      look.Did(kTokenWork + word.text.size() * kByteWork);
       if (raw_bytes_) {
         const auto* const bytes = reinterpret_cast<const uint8_t*>(word.text.data());
         parts_.model->byte_bpe()->Encode(bytes, word.text.size(), bytes + word.text.size(),

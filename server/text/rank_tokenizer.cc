@@ -2,6 +2,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "server/text/scan/published.h"
 #include "server/text/scan/regex.h"
@@ -10,6 +11,9 @@
 
 namespace penstock::text {
 namespace {
+
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
 
 class RankTokenizer final : public Tokenizer {
  public:
@@ -42,7 +46,9 @@ class RankTokenizer final : public Tokenizer {
   absl::Status Decode(absl::Span<const uint32_t> ids, bool, bool keep_bytes,
                       std::string* text) const override {
     text->clear();
+    StopLook look;
     for (size_t i = 0; i < ids.size(); ++i) {
+      look.Did(kTokenWork);
       const auto found = tokens_.find(ids[i]);
       if (found == tokens_.end())
         return absl::DataLossError(absl::StrCat("expected ids of the tokenizer, found ", ids[i],

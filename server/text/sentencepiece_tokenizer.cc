@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "server/text/sentencepiece/model_file.h"
 #include "server/text/sentencepiece/pieces.h"
@@ -12,6 +13,9 @@
 
 namespace penstock::text {
 namespace {
+
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
 
 // U+FFFD for each byte that belongs to no character.
 std::string Mended(std::string_view bytes) {
@@ -62,7 +66,9 @@ class SentencePieceTokenizer final : public Tokenizer {
       bytes.clear();
     };
     bool begins = true, has_begun = false;
+    StopLook look;
     for (size_t i = 0; i < ids.size(); ++i) {
+      look.Did(kTokenWork);
       if (ids[i] >= parts_.pieces->size())
         return absl::DataLossError(absl::StrCat("expected ids of the tokenizer, found ", ids[i],
                                                 " at ", i, " of ", ids.size()));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/support/catch.h"
 
 namespace penstock::testing {
@@ -52,6 +53,27 @@ TEST_CASE("other bytes behind a member are an error, however few") {
                              Inflated(kGzipA + garbage, Wrapping::kGzip)}) {
       REQUIRE_FALSE(text.ok());
       CHECK(text.status().code() == absl::StatusCode::kDataLoss);
+    }
+  }
+}
+
+TEST_CASE("bytes behind the last member are told with their place, zeros too") {
+  const struct {
+    Wrapping wrapping;
+    std::string data, name;
+  } cases[] = {{Wrapping::kZlib, kZlibA, "zlib"},
+               {Wrapping::kZlib, kZlibA + kZlibB, "zlib"},
+               {Wrapping::kGzip, kGzipA, "gzip"},
+               {Wrapping::kGzip, kGzipB + kGzipA, "gzip"}};
+  for (const auto& [wrapping, data, name] : cases) {
+    for (const std::string& more :
+         {std::string(1, '\0'), std::string(2, '\0'), std::string(1000, '\0'),
+          std::string("\0x", 2), std::string("\0", 1) + data, std::string("x")}) {
+      const absl::Status status = Inflated(data + more, wrapping).status();
+      CHECK(status.code() == absl::StatusCode::kDataLoss);
+      CHECK(status.message() == absl::StrCat("expected the end of the string behind its ", name,
+                                             " data, found ", more.size(), " more bytes (byte ",
+                                             data.size(), " of ", data.size() + more.size(), ")"));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/codec/jpeg.h"
@@ -243,6 +244,26 @@ TEST_CASE("A part of a progressive image that lacks scans is what the whole has 
     CAPTURE(kept);
     CheckWindows(jpeg.substr(0, scans[kept]) + "\xff\xd9", {.channels = 3});
   }
+}
+
+TEST_CASE("A part of an image stays where what lies below it is damaged") {
+  const std::string jpeg = Encode(200, 300, {2, 2, false, 0, false});
+  const auto decode = [](const std::string& file, const JpegWindow& window) {
+    JpegDecoder decoder;
+    const auto* const data = reinterpret_cast<const uint8_t*>(file.data());
+    REQUIRE(decoder.Start(data, file.size(), {}).ok());
+    std::vector<uint8_t> pixels(static_cast<size_t>(window.height * window.width) * 3);
+    const absl::Status status = decoder.DecodeWindow(window, pixels.data());
+    return std::pair(status, pixels);
+  };
+  // A second header of a frame in the last part of the scan.
+  std::string damaged = jpeg;
+  damaged.insert(jpeg.size() * 4 / 5, "\xff\xc0");
+  CHECK(absl::IsDataLoss(decode(damaged, {0, 0, 200, 300}).first));
+  const JpegWindow part = {8, 16, 40, 50};
+  const auto [status, pixels] = decode(damaged, part);
+  CHECK(status == absl::OkStatus());
+  CHECK((pixels == decode(jpeg, part).second));
 }
 
 TEST_CASE("A part of an image that is cut has the verdict of the whole") {

@@ -306,10 +306,13 @@ def steered(clean, changes, steps, cursors):
 
     waiting = sorted((change for change in changes if change.holds), key=lambda change: change.step)
     for step in range(steps):
-        while waiting and waiting[0].step <= step:
-            change = waiting.pop(0)
+        begun = [change for change in waiting if change.step <= step]
+        waiting = waiting[len(begun):]
+        # Those of one step hold together: steps are left out in batches of the new size.
+        sizes = [change.batch_size for change in begun if change.batch_size is not None]
+        size = sizes[-1] if sizes else size
+        for change in begun:
             constant = constant if change.constant is None else change.constant
-            size = size if change.batch_size is None else change.batch_size
             for _ in range(change.skipped):
                 position = behind()
             if change.seek is not None:

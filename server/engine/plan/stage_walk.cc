@@ -41,6 +41,11 @@ int StructureDepth(const std::string& structure) {
   return deepest;
 }
 
+// Whether what is ignored of the stages in front is decided there.
+bool DecidesIgnored(const OpTraits& traits) {
+  return traits.joins_in_step || traits.reads_ignored != nullptr;
+}
+
 }  // namespace
 
 bool StageWalk::is_last() const {
@@ -97,8 +102,11 @@ absl::Status StageWalk::BuildList(StageList* stages, bool from_source) {
   ++depth_;
   const std::optional<IgnoredFailures> around = ignored_;
   absl::Status status;
+  bool may_differ = true;
   for (int i = 0; i < stages->size() && status.ok(); ++i) {
-    ignored_ = FindIgnored(*stages, i, around);
+    // To look for it in front of each stage would take the square of their number.
+    if (may_differ) ignored_ = FindIgnored(*stages, i, around);
+    may_differ = DecidesIgnored(TraitsOf(stages->Get(i)));
     status = BuildStage(stages->Mutable(i), from_source && i == 0);
   }
   --depth_;
@@ -111,8 +119,8 @@ std::optional<IgnoredFailures> StageWalk::FindIgnored(
     const StageList& stages, int i, const std::optional<IgnoredFailures>& around) {
   for (; i < stages.size(); ++i) {
     const OpTraits& traits = TraitsOf(stages[i]);
+    if (!DecidesIgnored(traits)) continue;
     if (traits.joins_in_step) return std::nullopt;
-    if (traits.reads_ignored == nullptr) continue;
     IgnoredFailures ignored;
     // Its own stage tells what is wrong with them.
     if (!traits.reads_ignored(*OptionsOf(stages[i]), &ignored.limits).ok()) return std::nullopt;

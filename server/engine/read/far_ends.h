@@ -1,7 +1,8 @@
 // The beginnings and ends of files on other machines, which a fingerprint is made of: asked for
 // many files at a time.
 //
-// Threads:  one, which waits for the network.
+// Threads:  one, which waits for the network, until it is told to stop (base/stop_flag.h): Open()
+//           throws Stopped then.
 // Owns:     the files of the present window.
 // Limits:   256 files at a time.
 #pragma once

@@ -2,6 +2,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
 
@@ -88,7 +89,9 @@ class Accumulate final : public RowKernel {
       using R = typename Operation::template Result<T>;
       const auto* const data = reinterpret_cast<const T*>(in.data);
       auto* const to = reinterpret_cast<R*>(out.Reserve(static_cast<size_t>(count) * sizeof(R)));
+      StopLook look;
       for (int64_t o = 0; o < view.outer; ++o) {
+        look.Did(static_cast<uint64_t>(view.size * view.inner) * sizeof(R));
         const int64_t start = o * view.size * view.inner;
         if (view.inner == 1) {
           Along<Operation>(data + start, view.size, to + start);

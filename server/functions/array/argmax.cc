@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -42,8 +43,10 @@ class Argmax final : public RowKernel {
       const auto* const data = reinterpret_cast<const T*>(in.data);
       auto* to = reinterpret_cast<int64_t*>(
           out.Reserve(static_cast<size_t>(view.outer * view.inner) * sizeof(int64_t)));
+      StopLook look;
       for (int64_t o = 0; o < view.outer; ++o) {
         for (int64_t n = 0; n < view.inner; ++n) {
+          look.Did(static_cast<uint64_t>(view.size) * sizeof(T));
           const int64_t best =
               FirstGreatest(data + o * view.size * view.inner + n, view.size, view.inner);
           std::memcpy(to++, &best, sizeof(best));

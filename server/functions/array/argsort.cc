@@ -12,7 +12,9 @@
 namespace penstock::expr {
 namespace {
 
-constexpr uint64_t kComparisonWork = 8;  // as StopLook counts it
+// As StopLook counts them.
+constexpr uint64_t kComparisonWork = 8;
+constexpr uint64_t kLineWork = 16;
 
 // NaN is greater than every number.
 template <typename T>
@@ -58,6 +60,7 @@ class Argsort final : public RowKernel {
     for (int64_t o = 0; o < view.outer; ++o) {
       for (int64_t n = 0; n < view.inner; ++n) {
         const int64_t first = o * view.size * view.inner + n;
+        look.Did(kLineWork + static_cast<uint64_t>(view.size));
         std::iota(order, order + view.size, int64_t{0});
         std::stable_sort(order, order + view.size, [&](int64_t a, int64_t b) {
           look.Did(kComparisonWork);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/graph.h"
@@ -11,6 +12,10 @@
 
 namespace penstock::expr {
 namespace {
+
+constexpr size_t kValuesAtOnce = size_t{1} << 16;
+// Of a value, as StopLook counts it.
+constexpr uint64_t kValueWork = 16;
 
 class Bincount final : public RowKernel {
  public:
@@ -47,8 +52,13 @@ class Bincount final : public RowKernel {
     uint8_t* to = out.Reserve(bytes);
     std::memset(to, 0, bytes);
     const size_t together = by_rows_ ? static_cast<size_t>(x.shape.back()) : count;
+    StopLook look;
     for (size_t first = 0; first < count; first += together) {
-      AddAll(values + first, together, length, arguments, first, to);
+      for (size_t at = first; at < first + together; at += kValuesAtOnce) {
+        const size_t now = std::min(first + together - at, kValuesAtOnce);
+        look.Did(now * kValueWork);
+        AddAll(values + at, now, length, arguments, at, to);
+      }
       to += static_cast<size_t>(length) * sizeof(int64_t);
     }
     out.Commit();

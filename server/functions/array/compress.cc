@@ -2,11 +2,15 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 
 namespace penstock::expr {
 namespace {
+
+// Of a place beside its bytes, as StopLook counts it.
+constexpr uint64_t kPlaceWork = 16;
 
 class Compress final : public RowKernel {
  public:
@@ -33,7 +37,9 @@ class Compress final : public RowKernel {
     shape[axis_] = static_cast<int64_t>(count);
     out.SetShape(shape);
     uint8_t* to = out.Reserve(static_cast<size_t>(view.outer) * count * bytes);
+    StopLook look;
     for (int64_t o = 0; o < view.outer && bytes > 0; ++o) {
+      look.Did(count * (bytes + kPlaceWork));
       const uint8_t* const from = in.data + static_cast<size_t>(o * view.size) * bytes;
       for (size_t i = 0; i < count; ++i, to += bytes) std::memcpy(to, from + kept[i], bytes);
     }

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -211,7 +212,9 @@ class Reduce final : public RowKernel {
       using T = decltype(type);
       const T* from = reinterpret_cast<const T*>(in.data);
       if (view.inner == 1 && view.size <= kShortRow) return RunShort(view, from, scratch, to);
+      StopLook look;
       for (int64_t o = 0; o < view.outer; ++o, from += view.size * view.inner) {
+        look.Did(static_cast<uint64_t>(view.size * view.inner) * sizeof(T));
         const Arena::Mark mark = scratch.GetMark();
         RunOuter(view, from, scratch, to);
         to += static_cast<size_t>(view.inner) * result_bytes_;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/number_types.h"
 
@@ -40,6 +41,9 @@ int64_t Place(const Sorted* sorted, int64_t size, T value, bool right) {
   return low;
 }
 
+// Some milliseconds, of a large axis.
+constexpr int64_t kValuesBetweenLooks = 1 << 14;
+
 class Searchsorted final : public RowKernel {
  public:
   Searchsorted(DType sorted, DType values, bool right, bool sets_shape)
@@ -56,6 +60,7 @@ class Searchsorted final : public RowKernel {
         using T = Common<decltype(sorted_type), decltype(value_type)>;
         const auto* const from = reinterpret_cast<const decltype(value_type)*>(values.data);
         for (int64_t i = 0; i < count; ++i) {
+          if (i % kValuesBetweenLooks == 0) CheckStop();
           const int64_t place =
               Place(sorted, arguments[0].shape[0], static_cast<T>(from[i]), right_);
           std::memcpy(to + static_cast<size_t>(i) * sizeof(place), &place, sizeof(place));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -13,7 +14,9 @@ namespace {
 
 // A sort of so many looks for a stop meanwhile; one of fewer is over soon.
 constexpr size_t kStoppedFrom = size_t{1} << 20;
-constexpr uint64_t kComparisonWork = 8;  // as StopLook counts it
+// As StopLook counts them.
+constexpr uint64_t kComparisonWork = 8;
+constexpr uint64_t kLineWork = 16;
 
 // NaN is greater than every number.
 template <typename T>
@@ -45,6 +48,9 @@ class Sort final : public RowKernel {
         for (int64_t n = 0; n < view.inner; ++n) {
           const size_t first = static_cast<size_t>(o * view.size * view.inner + n) * sizeof(T);
           const size_t step = static_cast<size_t>(view.inner) * sizeof(T);
+          // Lines that are sorted without a look are many, or each is short.
+          look.Did(size < kStoppedFrom ? kLineWork + size * kComparisonWork * std::bit_width(size)
+                                       : kLineWork + size);
           for (size_t i = 0; i < size; ++i)
             std::memcpy(values + i, in.data + first + i * step, sizeof(T));
           if (size < kStoppedFrom) {
@@ -86,6 +92,7 @@ class SortStrings final : public RowKernel {
     for (int64_t o = 0; o < view.outer; ++o) {
       for (int64_t n = 0; n < view.inner; ++n) {
         const int64_t first = o * view.size * view.inner + n;
+        look.Did(kLineWork + static_cast<uint64_t>(view.size));
         for (int64_t i = 0; i < view.size; ++i)
           along[i] = strings[static_cast<size_t>(first + i * view.inner)];
         std::sort(along, along + view.size, [&](absl::string_view a, absl::string_view b) {

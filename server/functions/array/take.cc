@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -23,6 +24,10 @@ int64_t PlaceOf(Mode mode, int64_t index, int64_t size) {
   if (index < 0) index += size;
   return index >= 0 && index < size ? index : -1;
 }
+
+constexpr size_t kPlacesAtOnce = size_t{1} << 16;
+// Of a place beside its bytes, as StopLook counts it.
+constexpr uint64_t kPlaceWork = 16;
 
 class Take final : public RowKernel {
  public:
@@ -74,19 +79,24 @@ class Take final : public RowKernel {
     const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
     uint8_t* to = out.Reserve(static_cast<size_t>(*elements) * element_bytes_);
     const uint8_t* from = in.data;
+    StopLook look;
     for (int64_t o = 0; o < view.outer && bytes > 0; ++o) {
-      switch (bytes) {
-        case 4:
-          Copy<4>(from, places, count, bytes, to);
-          break;
-        case 8:
-          Copy<8>(from, places, count, bytes, to);
-          break;
-        default:
-          Copy<0>(from, places, count, bytes, to);
-          break;
+      for (size_t first = 0; first < count; first += kPlacesAtOnce) {
+        const size_t now = std::min(count - first, kPlacesAtOnce);
+        look.Did(now * (bytes + kPlaceWork));
+        switch (bytes) {
+          case 4:
+            Copy<4>(from, places + first, now, bytes, to);
+            break;
+          case 8:
+            Copy<8>(from, places + first, now, bytes, to);
+            break;
+          default:
+            Copy<0>(from, places + first, now, bytes, to);
+            break;
+        }
+        to += now * bytes;
       }
-      to += count * bytes;
       from += static_cast<size_t>(view.size) * bytes;
     }
     out.Commit();

@@ -65,9 +65,9 @@ const RowFunctionRegistration kDecodeCompressed({
            "bytes: a string, or a tensor of strings.\n"
            "compression_type: \"GZIP\", \"ZLIB\", or \"\": the string as it is; a constant.\n"
            "\n"
-           "Strings, of the shape of bytes. Data that is cut or malformed, of another checksum, or "
-           "of more than "
-           "256 MiB is an error of its record.",
+           "Strings, of the shape of bytes. Compressed data behind compressed data is joined. Data "
+           "that is cut or malformed, of another checksum, or of more than 256 MiB is an error of "
+           "its record, and so are other bytes behind it, zeros too.",
     .bind = Bind,
 });
 

@@ -41,6 +41,7 @@
 #include "server/service/daemon/watchdog.h"
 #include "server/service/http/http_server.h"
 #include "server/service/pipeline/death_notes.h"
+#include "server/service/pipeline/out_of_memory_kills.h"
 #include "server/service/pipeline/pipeline_table.h"
 #include "server/service/socket/access.h"
 #include "server/service/socket/event_loop.h"
@@ -292,8 +293,8 @@ absl::Status TakeDescriptors() {
 // Null where there is no journal, or no room for notes.
 std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
   if (journal == nullptr) return nullptr;
-  absl::StatusOr<std::unique_ptr<DeathNotes>> notes =
-      DeathNotes::Open(journal->folder(), absl::ToUnixMillis(absl::Now()));
+  absl::StatusOr<std::unique_ptr<DeathNotes>> notes = DeathNotes::Open(
+      journal->folder(), absl::ToUnixMillis(absl::Now()), CountOutOfMemoryKills(journal->folder()));
   if (!notes.ok()) {
     spdlog::warn("no pipeline will be set aside under which daemons die: {}",
                  notes.status().ToString());

@@ -1,15 +1,22 @@
+#include "base/stop_flag.h"
 #include "server/text/decode/replaced_all.h"
 #include "server/text/parts/parts.h"
 
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+
 class BpeDecoder final : public Decoder {
  public:
   explicit BpeDecoder(std::string suffix) : suffix_(std::move(suffix)) {}
   void Apply(std::vector<std::string>* tokens) const override {
-    for (std::string& token : *tokens)
+    StopLook look;
+    for (std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
       token = ReplacedAll(token, suffix_, &token == &tokens->back() ? "" : " ");
+    }
   }
 
  private:

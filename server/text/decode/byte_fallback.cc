@@ -1,9 +1,13 @@
+#include "base/stop_flag.h"
 #include "server/text/model/byte_tokens.h"
 #include "server/text/parts/parts.h"
 #include "server/text/unicode/utf8.h"
 
 namespace penstock::text {
 namespace {
+
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
 
 class ByteFallback final : public Decoder {
  public:
@@ -19,7 +23,9 @@ class ByteFallback final : public Decoder {
       }
       bytes.clear();
     };
+    StopLook look;
     for (std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
       const int byte = ByteOfToken(token);
       if (byte >= 0) {
         bytes.push_back(static_cast<char>(byte));

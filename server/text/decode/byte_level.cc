@@ -1,3 +1,4 @@
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "server/text/parts/byte_letters.h"
 #include "server/text/parts/parts.h"
@@ -5,12 +6,18 @@
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+
 class ByteLevel final : public Decoder {
  public:
   void Apply(std::vector<std::string>* tokens) const override {
     std::string bytes;
-    for (const std::string& token : *tokens)
+    StopLook look;
+    for (const std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
       if (!AppendBytesOf(token, &bytes)) bytes += token;
+    }
     tokens->assign(1, ReplaceNoUtf8(bytes));
   }
 };

@@ -1,16 +1,23 @@
+#include "base/stop_flag.h"
 #include "server/text/decode/replaced_all.h"
 #include "server/text/parts/parts.h"
 
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+
 class Metaspace final : public Decoder {
  public:
   Metaspace(std::string mark, bool prepends) : mark_(std::move(mark)), prepends_(prepends) {}
   void Apply(std::vector<std::string>* tokens) const override {
     bool is_first = true;
-    for (std::string& token : *tokens)
+    StopLook look;
+    for (std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
       token = ReplacedAll(token, mark_, std::exchange(is_first, false) && prepends_ ? "" : " ");
+    }
   }
 
  private:

@@ -1,14 +1,22 @@
+#include "base/stop_flag.h"
 #include "server/text/parts/parts.h"
 #include "server/text/parts/pattern.h"
 
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+
 class Replace final : public Decoder {
  public:
   explicit Replace(Replacement replacement) : replacement_(std::move(replacement)) {}
   void Apply(std::vector<std::string>* tokens) const override {
-    for (std::string& token : *tokens) token = replacement_.Apply(token);
+    StopLook look;
+    for (std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
+      token = replacement_.Apply(token);
+    }
   }
 
  private:

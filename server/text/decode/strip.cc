@@ -1,15 +1,21 @@
+#include "base/stop_flag.h"
 #include "server/text/parts/parts.h"
 #include "server/text/unicode/utf8.h"
 
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+
 class Strip final : public Decoder {
  public:
   Strip(std::string content, uint32_t start, uint32_t stop)
       : content_(std::move(content)), start_(start), stop_(stop) {}
   void Apply(std::vector<std::string>* tokens) const override {
+    StopLook look;
     for (std::string& token : *tokens) {
+      look.Did(token.size() + kTokenWork);
       for (uint32_t i = 0; i < start_ && token.compare(0, content_.size(), content_) == 0; ++i)
         token.erase(0, content_.size());
       for (uint32_t i = 0;

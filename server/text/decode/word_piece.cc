@@ -1,15 +1,22 @@
+#include "base/stop_flag.h"
 #include "server/text/decode/replaced_all.h"
 #include "server/text/parts/parts.h"
 
 namespace penstock::text {
 namespace {
 
+// Of a token, as StopLook counts it.
+constexpr uint64_t kTokenWork = 64;
+constexpr uint64_t kTidiedWork = 512;
+
 class WordPiece final : public Decoder {
  public:
   WordPiece(std::string prefix, bool tidies) : prefix_(std::move(prefix)), tidies_(tidies) {}
   void Apply(std::vector<std::string>* tokens) const override {
     bool is_first = true;
+    StopLook look;
     for (std::string& token : *tokens) {
+      look.Did(tidies_ ? kTidiedWork : kTokenWork);
       if (!std::exchange(is_first, false)) {
         if (token.compare(0, prefix_.size(), prefix_) == 0) {
           token.erase(0, prefix_.size());

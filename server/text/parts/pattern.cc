@@ -1,8 +1,15 @@
 #include "server/text/parts/pattern.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 
 namespace penstock::text {
+namespace {
+
+// Of a match beside its bytes, as StopLook counts it.
+constexpr uint64_t kMatchWork = 64;
+
+}  // namespace
 
 absl::Status Pattern::Read(const JsonPart& json) {
   std::string regex;
@@ -33,7 +40,9 @@ absl::Status Replacement::Read(const JsonPart& json) {
 std::string Replacement::Apply(std::string_view text) const {
   std::string result;
   size_t open = 0;
+  StopLook look;
   pattern_.ForEachMatch(text, [&](size_t from, size_t to) {
+    look.Did(to - open + kMatchWork);
     result.append(text.substr(open, from - open)).append(with_);
     open = to;
   });

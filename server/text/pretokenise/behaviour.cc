@@ -2,7 +2,15 @@
 
 #include <algorithm>
 
+#include "base/stop_flag.h"
+
 namespace penstock::text {
+namespace {
+
+// Of a piece, as StopLook counts it.
+constexpr uint64_t kPieceWork = 64;
+
+}  // namespace
 
 absl::Status ReadBehaviour(const JsonPart& json, Behaviour* behaviour) {
   std::string name;
@@ -27,7 +35,9 @@ void CutBy(const Piece& piece, const std::vector<Stretch>& stretches, Behaviour 
            PieceList& pieces) {
   std::vector<std::pair<size_t, size_t>> parts;
   bool was_match = false;
+  StopLook look;
   const auto put = [&](const Stretch& stretch, bool joins) {
+    look.Did(kPieceWork);
     if (joins && !parts.empty()) {
       parts.back().first = std::min(parts.back().first, stretch.from);
       parts.back().second = std::max(parts.back().second, stretch.to);
@@ -48,13 +58,16 @@ void CutBy(const Piece& piece, const std::vector<Stretch>& stretches, Behaviour 
               (behaviour == Behaviour::kContiguous && stretch.is_match == was_match));
     }
   }
-  for (const auto& [from, to] : parts)
+  for (const auto& [from, to] : parts) {
+    look.Did(kPieceWork);
     pieces.Add({piece.text.substr(from, to - from), piece.begins && from == 0});
+  }
 }
 
 void CutByFlag(CharFlag flag, Behaviour behaviour, PieceList& pieces) {
   const CodePointTable& flags = Flags();
   std::vector<Stretch> stretches;
+  StopLook look;
   pieces.ForEach([&](const Piece& piece, PieceList& list) {
     stretches.clear();
     const auto* const begin = reinterpret_cast<const uint8_t*>(piece.text.data());
@@ -64,6 +77,7 @@ void CutByFlag(CharFlag flag, Behaviour behaviour, PieceList& pieces) {
       uint32_t code_point;
       const uint8_t* const next = ReadCodePoint(at, &code_point);
       if (flags[code_point] & flag) {
+        look.Did(kPieceWork);
         const auto from = static_cast<size_t>(at - begin), to = static_cast<size_t>(next - begin);
         if (open < from) stretches.push_back({open, from, false});
         stretches.push_back({from, to, true});

@@ -1,9 +1,14 @@
+#include "base/stop_flag.h"
 #include "server/text/parts/byte_letters.h"
 #include "server/text/pretokenise/behaviour.h"
 #include "server/text/scan/published.h"
 
 namespace penstock::text {
 namespace {
+
+// As StopLook counts them.
+constexpr uint64_t kPieceWork = 64;
+constexpr uint64_t kLetterWork = 8;
 
 // Cuts as GPT-2 does, and writes bytes as letters.
 class ByteLevel final : public Pretokenizer {
@@ -12,11 +17,13 @@ class ByteLevel final : public Pretokenizer {
 
   void Cut(PieceList& pieces) const override {
     const PublishedPattern& gpt2 = *FindPatternByName("gpt2");
+    StopLook look;
     pieces.ForEach([&](const Piece& piece, PieceList& list) {
       Piece whole = piece;
       if (adds_space_ && piece.text[0] != ' ')
         whole.text = list.Keep(std::string(" ").append(piece.text));
       const auto put = [&](std::string_view text, bool begins) {
+        look.Did(kPieceWork + text.size() * kLetterWork);
         list.Add({list.raw_bytes() ? text : list.Keep(ToByteLetters(text)), begins});
       };
       if (!cuts_) return put(whole.text, whole.begins);

@@ -1,3 +1,4 @@
+#include "base/stop_flag.h"
 #include "server/text/pretokenise/behaviour.h"
 #include "server/text/unicode/utf8.h"
 
@@ -5,6 +6,10 @@ namespace penstock::text {
 namespace {
 
 enum class Prepend : uint8_t { kAlways, kFirst, kNever };
+
+// As StopLook counts them.
+constexpr uint64_t kPieceWork = 64;
+constexpr uint64_t kLetterWork = 4;
 
 // Writes spaces as another character, puts one in front, and cuts in front of each: as
 // SentencePiece does.
@@ -14,7 +19,9 @@ class Metaspace final : public Pretokenizer {
       : mark_(std::move(mark)), prepend_(prepend), cuts_(cuts) {}
 
   void Cut(PieceList& pieces) const override {
+    StopLook look;
     pieces.ForEach([&](const Piece& piece, PieceList& list) {
+      look.Did(kPieceWork + piece.text.size() * kLetterWork);
       std::string text;
       for (const char c : piece.text) {
         if (c == ' ') {
@@ -30,6 +37,7 @@ class Metaspace final : public Pretokenizer {
       if (!cuts_) return list.Add(whole);
       size_t open = 0;
       while (open < whole.text.size()) {
+        look.Did(kPieceWork);
         const size_t next = std::min(whole.text.find(mark_, open + 1), whole.text.size());
         list.Add({whole.text.substr(open, next - open), whole.begins && open == 0});
         open = next;

@@ -1,8 +1,12 @@
+#include "base/stop_flag.h"
 #include "server/text/parts/pattern.h"
 #include "server/text/pretokenise/behaviour.h"
 
 namespace penstock::text {
 namespace {
+
+// Of a match beside its bytes, as StopLook counts it.
+constexpr uint64_t kMatchWork = 64;
 
 // At the matches of a text or a regular expression.
 class Split final : public Pretokenizer {
@@ -12,10 +16,12 @@ class Split final : public Pretokenizer {
 
   void Cut(PieceList& pieces) const override {
     std::vector<Stretch> stretches;
+    StopLook look;
     pieces.ForEach([&](const Piece& piece, PieceList& list) {
       stretches.clear();
       size_t open = 0;
       pattern_.ForEachMatch(piece.text, [&](size_t from, size_t to) {
+        look.Did(to - open + kMatchWork);
         if (open < from) stretches.push_back({open, from, invert_});
         stretches.push_back({from, to, !invert_});
         open = to;

@@ -80,6 +80,16 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
                     "shuffle { buffer_size: 2147483647 seed: 1 } } ",
                     kBatch),
        ""},
+      {"a bucket that is never full",
+       "stage { counter {} } stage { bucket_by_sequence_length { element_length: 'value * 0' "
+       "bucket_boundary: 2 bucket_batch_size: 67108864 bucket_batch_size: 1 no_padding: true } }",
+       "stage bucket_by_sequence_length: "},
+      {"a window of long documents",
+       absl::StrCat("stage { counter {} } stage { map { out: 'v = compress(arange(65536) >= 0, "
+                    "arange(65536))' } } stage { pack { sequence_length: 1000 window: 1048576 "
+                    "method: 'best_fit' } } ",
+                    kBatch),
+       ""},
       {"different values", absl::StrCat("stage { counter {} } stage { unique {} } ", kBatch), ""},
       {"a row of many elements that become rows",
        absl::StrCat(
