@@ -71,7 +71,7 @@ def cases():
     text = (_TREE / "docs/reliability.md").read_text().split("\n## What a Python function may do\n", 1)[1].split("\n## ", 1)[0]
     for line in text.splitlines():
         cells = line.strip().strip("|").split(" | ")
-        if line.startswith("|") and len(cells) == 3 and cells[2] != "test":
+        if line.startswith("|") and len(cells) == 3 and cells[2].strip() != "test":
             for shown in cells[2].split("; "):
                 place, _, name = shown.strip().partition(": ")
                 yield place.strip("`"), name.strip("`")

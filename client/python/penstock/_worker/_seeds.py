@@ -130,14 +130,14 @@ class _NumpyRandom:
             self.seed = lambda key: random.seed([key & 0xFFFFFFFF, key >> 32])
             return
         bits = random.Philox(0)
-        random.set_bit_generator(bits)
-        # The generator keeps a second normal number back, which is to go, too.
-        state = {**_row.plain_state(bits), "has_gauss": 0, "gauss": 0.0}
-        words = state["state"]["key"]
+        state = _row.plain_state(bits)
+        words, install = state["state"]["key"], random.set_bit_generator
 
         def seed(key):
             words[0] = key
-            random.set_state(state)
+            bits.state = state
+            # The generator keeps a second normal number back, which goes with that: half of what set_state() takes.
+            install(bits)
 
         self.seed = seed
 
