@@ -1,5 +1,6 @@
 #include "base/streaming_copy.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
