@@ -1,5 +1,6 @@
 #include "base/json_text.h"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__SSE2__)
@@ -79,6 +80,21 @@ char* WriteCodePoint(int32_t code, char* to) {
     *to++ = static_cast<char>(0x80 | (code & 0x3f));
   }
   return to;
+}
+
+// The first backslash of [at, end), or `end`. Up to `readable` there are bytes to be looked at.
+const char* FindBackslash(const char* at, const char* end, const char* readable) {
+#if defined(__SSE2__)
+  const __m128i backslashes = _mm_set1_epi8('\\');
+  while (at < end && readable - at >= 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, backslashes));
+    if (found != 0) return std::min(at + __builtin_ctz(found), end);
+    at += 16;
+  }
+#endif
+  while (at < end && *at != '\\') ++at;
+  return std::min(at, end);
 }
 
 char OneByteEscape(char byte) {
@@ -199,9 +215,7 @@ bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
   }
   const char* const end = whole.data() + whole.size() - 1;
   const char* at = whole.data() + 1;
-  while (at < end) {
-    at = static_cast<const char*>(std::memchr(at, '\\', end - at));
-    if (at == nullptr) return true;
+  while ((at = FindBackslash(at, end, text_ + size_)) < end) {
     if (at + 1 < end && OneByteEscape(at[1]) != '\0') {
       at += 2;
     } else if (end - at >= 6 && at[1] == 'u' && CodeUnit(at + 2) >= 0) {

@@ -52,6 +52,21 @@ uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena
   return copy;
 }
 
+void CopyAhead(const uint8_t* from, size_t bytes, uint8_t* to) {
+  size_t at = 0;
+  for (; at + kLine <= bytes; at += kLine) {
+    __builtin_prefetch(from + at + kAhead);
+    std::memcpy(to + at, from + at, kLine);
+  }
+  if (at == bytes) return;
+  __builtin_prefetch(from + at + kAhead);
+  if (bytes < kLine) {
+    std::memcpy(to, from, bytes);
+  } else {
+    std::memcpy(to + bytes - kLine, from + bytes - kLine, kLine);
+  }
+}
+
 MappedFrames CopyMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, uint32_t file,
                               CellCache& cells, RecordList* records) {
   const uint8_t* const begin = bytes.data();

@@ -169,8 +169,7 @@ Found ReadByIndex(const std::string& bytes, OnDamage on_damage = OnDamage::kFail
 bool ScanAgrees(const std::string& bytes, const Found& by_stream) {
   const IndexOptions options;
   ScanProgress progress(options);
-  const auto found =
-      ScanSoundTar({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, progress);
+  const auto found = ScanSoundTar(*InMemory(bytes), progress);
   REQUIRE(found.ok());
   if (!*found) return false;
   CHECK(by_stream.error.ok());
