@@ -126,7 +126,16 @@ bool IsTarHeader(const uint8_t* block) { return SumHolds(block) && !IsZero(block
 absl::string_view TarPathField(const uint8_t* block) { return Field(block, kPathBytes); }
 
 bool IsTarPathHeader(const uint8_t* block) {
-  return block[kTypeAt] != '\0' && std::strchr("LKxXg", block[kTypeAt]) != nullptr;
+  switch (block[kTypeAt]) {
+    case 'L':
+    case 'K':
+    case 'x':
+    case 'X':
+    case 'g':
+      return true;
+    default:
+      return false;
+  }
 }
 
 TarHead::Found ReadTarHead(absl::Span<const uint8_t> bytes, TarHead* head) {
@@ -228,8 +237,9 @@ bool SplitTarPath(absl::string_view path, absl::string_view* key, absl::string_v
 }
 
 bool IsTarMeta(absl::string_view path) {
+  if (path.substr(0, 2) != "__") return false;
   const absl::string_view first = path.substr(0, std::min(path.find('/'), path.size()));
-  return first.size() >= 4 && first.substr(0, 2) == "__" && first.substr(first.size() - 2) == "__";
+  return first.size() >= 4 && first.substr(first.size() - 2) == "__";
 }
 
 }  // namespace penstock
