@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "io/file/mapped_file.h"
 #include "io/record/near_records.h"
 #include "io/record/record_chunk.h"
 #include "io/record/scan_progress.h"
@@ -30,10 +31,8 @@ class Tar final : public RecordFormat, public RecordAccess, public NearRecords {
   const RecordShape& shape() const override { return shape_; }
   absl::StatusOr<FoundRecords> Scan(const std::shared_ptr<RandomAccessFile>& file,
                                     const IndexOptions& options) const override {
-    // On another machine each call would wait for an answer.
     if (file->descriptor() >= 0) {
-      ScanProgress progress(options);
-      absl::StatusOr<std::optional<FoundRecords>> found = ScanSoundTar(*file, progress);
+      absl::StatusOr<std::optional<FoundRecords>> found = ScanMap(*file, options);
       if (!found.ok()) return found.status();
       if (*found) return **std::move(found);
     }
@@ -57,6 +56,18 @@ class Tar final : public RecordFormat, public RecordAccess, public NearRecords {
   }
 
  private:
+  // Nothing where it cannot be mapped, or is not sound.
+  static absl::StatusOr<std::optional<FoundRecords>> ScanMap(const RandomAccessFile& file,
+                                                             const IndexOptions& options) {
+    const absl::StatusOr<std::unique_ptr<MappedFile>> map = MappedFile::Map(file);
+    if (!map.ok()) return std::nullopt;
+    ScanProgress progress(options);
+    absl::StatusOr<std::optional<FoundRecords>> found =
+        ScanSoundTar({(*map)->bytes(), (*map)->size()}, progress);
+    if (found.ok() && (*map)->torn()) return std::nullopt;
+    return found;
+  }
+
   const RecordShape shape_ = {.least_bytes = kTarBlockBytes, .offset_shift = 9, .has_gaps = true};
 };
 

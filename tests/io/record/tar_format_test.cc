@@ -169,7 +169,8 @@ Found ReadByIndex(const std::string& bytes, OnDamage on_damage = OnDamage::kFail
 bool ScanAgrees(const std::string& bytes, const Found& by_stream) {
   const IndexOptions options;
   ScanProgress progress(options);
-  const auto found = ScanSoundTar(*InMemory(bytes), progress);
+  const auto found =
+      ScanSoundTar({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, progress);
   REQUIRE(found.ok());
   if (!*found) return false;
   CHECK(by_stream.error.ok());
