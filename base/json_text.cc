@@ -1,5 +1,6 @@
 #include "base/json_text.h"
 
+#include <algorithm>
 #include <cstring>
 
 #if defined(__SSE2__)
@@ -81,6 +82,30 @@ char* WriteCodePoint(int32_t code, char* to) {
   return to;
 }
 
+#if defined(__SSE2__)
+// Which of 32 bytes are backslashes.
+uint32_t Backslashes(__m128i low, __m128i high) {
+  const __m128i backslashes = _mm_set1_epi8('\\');
+  const auto of_low = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(low, backslashes)));
+  const auto of_high = static_cast<uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(high, backslashes)));
+  return of_low | of_high << 16;
+}
+#endif
+
+// The first backslash of [at, end), or `end`. Up to `readable` there are bytes to be looked at.
+const char* FindBackslash(const char* at, const char* end, const char* readable) {
+#if defined(__SSE2__)
+  while (at < end && readable - at >= 32) {
+    const auto* const bytes = reinterpret_cast<const __m128i*>(at);
+    const uint32_t found = Backslashes(_mm_loadu_si128(bytes), _mm_loadu_si128(bytes + 1));
+    if (found != 0) return std::min(at + __builtin_ctz(found), end);
+    at += 32;
+  }
+#endif
+  while (at < end && *at != '\\') ++at;
+  return std::min(at, end);
+}
+
 char OneByteEscape(char byte) {
   switch (byte) {
     case '"':
@@ -102,10 +127,21 @@ char OneByteEscape(char byte) {
   }
 }
 
-// Copies up to the next backslash or the end, 16 bytes at a time. What is written beyond is written
-// again, or is no more than is left of the string.
+// Copies up to the next backslash or the end, whole registers at a time. What is written beyond is
+// written again, or is no more than is left of the string.
 const char* CopyPlain(const char* from, const char* end, char** to) {
 #if defined(__SSE2__)
+  while (end - from >= 32) {
+    const auto* const bytes = reinterpret_cast<const __m128i*>(from);
+    const __m128i low = _mm_loadu_si128(bytes), high = _mm_loadu_si128(bytes + 1);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(*to), low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(*to) + 1, high);
+    const uint32_t found = Backslashes(low, high);
+    const int plain = found == 0 ? 32 : __builtin_ctz(found);
+    from += plain;
+    *to += plain;
+    if (found != 0) return from;
+  }
   const __m128i backslashes = _mm_set1_epi8('\\');
   while (end - from >= 16) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
@@ -199,9 +235,7 @@ bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
   }
   const char* const end = whole.data() + whole.size() - 1;
   const char* at = whole.data() + 1;
-  while (at < end) {
-    at = static_cast<const char*>(std::memchr(at, '\\', end - at));
-    if (at == nullptr) return true;
+  while ((at = FindBackslash(at, end, text_ + size_)) < end) {
     if (at + 1 < end && OneByteEscape(at[1]) != '\0') {
       at += 2;
     } else if (end - at >= 6 && at[1] == 'u' && CodeUnit(at + 2) >= 0) {

@@ -6,6 +6,8 @@
 #include "base/json_text.h"
 #include "io/record/line_access.h"
 #include "io/record/line_stream.h"
+#include "io/record/near_lines.h"
+#include "io/record/near_records.h"
 #include "io/record/record_access.h"
 #include "io/record/record_index.h"
 
@@ -16,6 +18,12 @@ bool IsBlank(absl::string_view text, bool line_ends = false) {
   return std::all_of(text.begin(), text.end(), [line_ends](char byte) {
     return byte == ' ' || byte == '\t' || byte == '\r' || (line_ends && byte == '\n');
   });
+}
+
+// A line without the carriage return at its end.
+absl::string_view WithoutReturn(absl::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
 }
 
 class JsonLineStream final : public LineStream {
@@ -33,8 +41,8 @@ class JsonLineStream final : public LineStream {
  private:
   bool TakeLine(RecordChunk* chunk, size_t length, size_t bytes) {
     const uint64_t offset = window().offset() + taken();
-    absl::string_view line(reinterpret_cast<const char*>(window().data() + taken()), length);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    const absl::string_view line =
+        WithoutReturn({reinterpret_cast<const char*>(window().data() + taken()), length});
     if (IsBlank(line)) {
       Take(bytes);
       return true;
@@ -60,7 +68,7 @@ class JsonLineStream final : public LineStream {
   JsonTokens tokens_;
 };
 
-class JsonLines final : public RecordFormat, public RecordAccess {
+class JsonLines final : public RecordFormat, public RecordAccess, public NearRecords {
  public:
   JsonLines(bool any_bytes, bool counts_all) : any_bytes_(any_bytes), counts_all_(counts_all) {}
 
@@ -97,7 +105,7 @@ class JsonLines final : public RecordFormat, public RecordAccess {
       if (!IsBlank(line.substr(line_end), /*line_ends=*/true)) return false;
       line = line.substr(0, line_end);
     }
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    line = WithoutReturn(line);
     if (IsBlank(line)) return false;
     *length = line.size();
     return true;
@@ -111,6 +119,19 @@ class JsonLines final : public RecordFormat, public RecordAccess {
                      uint64_t offset) const override {
     return OrdinalByStream(*this, file, offset,
                            counts_all_ ? OnDamage::kFail : OnDamage::kSkipRecord);
+  }
+
+  // Whether a line is a document is asked of bytes that stay as they are: of the stream's.
+  Cut CutNear(RandomAccessFile& file, uint64_t offset, uint64_t bytes, Take take) const override {
+    if (!counts_all_) return {offset, /*is_end=*/false};
+    return CutNearLines(
+        file, offset, bytes,
+        [](absl::string_view line, bool, uint32_t* length) {
+          line = WithoutReturn(line);
+          *length = static_cast<uint32_t>(line.size());
+          return IsBlank(line) ? NearLine::kPassedOver : NearLine::kRecord;
+        },
+        take);
   }
 
  private:

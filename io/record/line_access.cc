@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "io/record/line_stream.h"
+#include "io/record/near_lines.h"
+#include "io/record/near_records.h"
 #include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
 #include "io/record/scan_progress.h"
@@ -96,7 +98,7 @@ absl::Status ForEachPiece(RandomAccessFile& file, uint64_t end, const Take& take
   return absl::OkStatus();
 }
 
-class Access final : public RecordAccess {
+class Access final : public RecordAccess, public NearRecords {
  public:
   // Of all formats of lines alike.
   std::string IndexKey() const override { return "text_line"; }
@@ -148,7 +150,20 @@ class Access final : public RecordAccess {
     return lines;
   }
 
+  Cut CutNear(RandomAccessFile& file, uint64_t offset, uint64_t bytes, Take take) const override {
+    return CutNearLines(file, offset, bytes, JudgeText, take);
+  }
+
  private:
+  static NearLine JudgeText(absl::string_view line, bool has_end, uint32_t* length) {
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    // They are taken out by who may change the bytes.
+    if (line.find('\r') != absl::string_view::npos) return NearLine::kUnusual;
+    *length = static_cast<uint32_t>(line.size());
+    // A rest of carriage returns alone is no line.
+    return has_end || !line.empty() ? NearLine::kRecord : NearLine::kPassedOver;
+  }
+
   const RecordShape shape_ = {};
 };
 

@@ -55,7 +55,7 @@ ALLOWED = {
     "server/engine/spec": {
         "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
     },
-    "server/engine/tensor": {"proto", "base", "server/kernels"},
+    "server/engine/tensor": {"proto", "base", "server/kernels", "server/engine/read"},
     "server/engine/order": {
         "base", "server/engine/tasks", "server/engine/read", "server/engine/tensor",
     },

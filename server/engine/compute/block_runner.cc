@@ -67,7 +67,9 @@ RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
     RowStatus status;
     const RowLayout& layout = program_->layouts()[i];
     if (step->slot.tensors[i] == nullptr) {
-      status = step->variable.Put(i, block_, first, rows, columns[i]);
+      const uint32_t width = program_->width();
+      status = step->variable.Put(i, block_, first, rows, columns[i],
+                                  step->records.data() + size_t{first} * width, width);
     } else {
       status = PutFixed(i, layout, *step, first, rows, columns[i]);
     }

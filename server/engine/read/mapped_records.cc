@@ -15,6 +15,9 @@ constexpr int kStrip = 8;
 // How far ahead memory is asked for: with 1, 2 and 4 KiB records of 240 bytes take equally long,
 // without it a half more.
 constexpr size_t kAhead = 2048;
+// The same for records that somebody looks through before they are copied: the next one, too, is to
+// be there by then.
+constexpr size_t kFarAhead = kLateRecordBytes;
 
 // In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as
 // copying a small record.
@@ -50,6 +53,21 @@ uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena
   uint8_t* const copy = arena.Allocate(bytes);
   CopyBytes(record.data, bytes, copy);
   return copy;
+}
+
+void CopyAhead(const uint8_t* from, size_t bytes, uint8_t* to) {
+  size_t at = 0;
+  for (; at + kLine <= bytes; at += kLine) {
+    __builtin_prefetch(from + at + kFarAhead);
+    std::memcpy(to + at, from + at, kLine);
+  }
+  if (at == bytes) return;
+  __builtin_prefetch(from + at + kFarAhead);
+  if (bytes < kLine) {
+    std::memcpy(to, from, bytes);
+  } else {
+    std::memcpy(to + bytes - kLine, from + bytes - kLine, kLine);
+  }
 }
 
 MappedFrames CopyMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, uint32_t file,

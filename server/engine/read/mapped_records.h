@@ -19,6 +19,10 @@ namespace penstock {
 // is loaded again.
 uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena);
 
+// Copies bytes that lie in a map, of what is copied from front to back: memory behind them is asked
+// for meanwhile, as no processor does by itself beyond a page.
+void CopyAhead(const uint8_t* from, size_t bytes, uint8_t* to);
+
 // What CopyMappedFrames() has gone through.
 struct MappedFrames {
   size_t bytes = 0;           // of whole frames

@@ -1,7 +1,6 @@
 #include "server/engine/read/read_queue.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -106,7 +105,7 @@ bool CutNear(const std::shared_ptr<RandomAccessFile>& file, CellCache& cells, Re
                          uint8_t* cell = nullptr;
                          if (data != nullptr) {
                            cell = cells.Take(length);
-                           std::memcpy(cell, data, length);
+                           CopyAhead(data, length, cell);
                            chunk->bytes_read += length;
                          }
                          request->records.push_back({cell, offset, length, request->file, 0});

@@ -3,7 +3,7 @@
 //
 // Threads:  Reset() before the step's tasks; Put() by the task that computes those rows; Order(),
 //           Measure() and then Write() by the one that ends last.
-// Owns:     a copy of every value.
+// Owns:     a copy of every value, unless it is told that the value's bytes stay (PutStaying).
 #pragma once
 
 #include <algorithm>
@@ -40,6 +40,13 @@ class JoinedTensor {
   // Keeps `rows` rows of the step, from its row `first` on, behind those that the same block has
   // already. Of a row that is not shown only what the shape of the others may depend on.
   virtual RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) = 0;
+  // The same of rows whose bytes stay where they are until Write() has been called: whoever can
+  // do without a copy takes none.
+  virtual RowStatus PutStaying(size_t block, uint32_t first, uint32_t rows, const Column& column) {
+    return Put(block, first, rows, column);
+  }
+  // Whether it makes a difference.
+  virtual bool keeps_places() const { return false; }
 
   // Brings the blocks, of which the first `count` were put into, into the order of their rows.
   virtual void Order(size_t count) = 0;

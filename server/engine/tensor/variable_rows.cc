@@ -17,6 +17,23 @@ uint64_t NextPart(uint64_t end) {
                   JoinedTensor::kTooMany);
 }
 
+// Whether the bytes of each row lie in the cell of one of its records.
+bool LieInCells(const Column& column, uint32_t rows, const RecordRef* records, uint32_t width) {
+  if (records == nullptr || column.rows == nullptr) return false;
+  for (uint32_t row = 0; row < rows; ++row) {
+    const RowBytes& bytes = column.rows[row];
+    const bool lies_in_one =
+        bytes.size == 0 ||
+        std::any_of(records + size_t{row} * width, records + size_t{row + 1} * width,
+                    [&bytes](const RecordRef& record) {
+                      return record.in_cell() && bytes.data >= record.data &&
+                             bytes.data + bytes.size <= record.data + record.length;
+                    });
+    if (!lies_in_one) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const RowLayout> layouts,
@@ -39,13 +56,16 @@ void VariableRows::Show(RowSpan rows) {
 }
 
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
-                            const Column& column) {
+                            const Column& column, const RecordRef* records, uint32_t width) {
+  JoinedTensor& joined = *tensors_[of_tensor_[tensor]];
+  if (joined.keeps_places() && LieInCells(column, rows, records, width))
+    return joined.PutStaying(block, first, rows, column);
   uint64_t bytes = 0;
   for (uint32_t row = 0; row < rows; ++row) {
     if (shown_.Has(uint64_t{first} + row)) bytes += column.row_size(static_cast<int>(row));
   }
   charge_.Add(bytes);
-  return tensors_[of_tensor_[tensor]]->Put(block, first, rows, column);
+  return joined.Put(block, first, rows, column);
 }
 
 RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,

@@ -3,7 +3,7 @@
 //
 // Threads:  Reset() before the step's tasks, Put() by the task that computes those rows, Lay() by
 //           the one that ends last.
-// Owns:     a copy of every value.
+// Owns:     a copy of every value, unless its bytes stay in the cell of its record.
 // Limits:   what Lay() has room for; more is an error with both figures.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "base/column.h"
 #include "base/memory_charge.h"
+#include "server/engine/read/record.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"
@@ -37,8 +38,10 @@ class VariableRows {
   uint32_t TakeBlock() { return blocks_taken_.fetch_add(1, std::memory_order_relaxed); }
 
   // Keeps rows [first, first + rows) of tensor number `tensor`, behind those that the same block
-  // has already; a failing row is counted from `first`.
-  RowStatus Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows, const Column& column);
+  // has already; a failing row is counted from `first`. `records`: `width` of each of these rows,
+  // whose cells are the step's until it is published; there may be none.
+  RowStatus Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows, const Column& column,
+                const RecordRef* records = nullptr, uint32_t width = 0);
 
   // Fills `slot.variable` with `rows` rows, and further ones that are no elements up to
   // `shape_rows`, and tells where everything lies. `row` of a failure is -1 when it is none of a

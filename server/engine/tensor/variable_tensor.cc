@@ -39,13 +39,35 @@ void VariableTensor::Reset(size_t blocks) {
     block.bytes.clear();
     block.sizes.clear();
     block.dims.clear();
+    block.places.clear();
+    block.place_bytes = 0;
   }
+}
+
+RowStatus VariableTensor::PutStaying(size_t block_index, uint32_t first, uint32_t rows,
+                                     const Column& column) {
+  Block& block = blocks_[block_index];
+  // A block's rows are kept in one way.
+  if (block.rows > 0 && block.places.empty()) return Put(block_index, first, rows, column);
+  if (!block.first) block.first = first;
+  for (uint32_t row = 0; row < rows; ++row) {
+    if (!IsShown(first, row)) continue;
+    const RowBytes& place = block.places.emplace_back(column.rows[row]);
+    block.sizes.push_back(static_cast<uint32_t>(place.size));
+    block.place_bytes += place.size;
+  }
+  block.rows += rows;
+  return {};
 }
 
 RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
                               const Column& column) {
   Block& block = blocks_[block_index];
   if (!block.first) block.first = first;
+  for (const RowBytes& place : block.places)
+    block.bytes.append(reinterpret_cast<const char*>(place.data), place.size);
+  block.places.clear();
+  block.place_bytes = 0;
   for (uint32_t row = 0; row < rows; ++row) {
     const auto* bytes = reinterpret_cast<const char*>(column.row(row));
     size_t size = column.row_size(row);
@@ -145,7 +167,7 @@ RowStatus VariableTensor::Measure(uint32_t rows, uint32_t shape_rows, PartBytes*
   shape_rows_ = shape_rows;
   uint64_t* part = bytes->data();
   uint64_t value_bytes = 0, elements = 0;
-  for (const Block& block : blocks_) value_bytes += block.bytes.size();
+  for (const Block& block : blocks_) value_bytes += block.bytes.size() + block.place_bytes;
   // Rows behind each ragged axis.
   uint64_t inner[kParts] = {};
   if (is_ragged()) {
@@ -226,6 +248,11 @@ void VariableTensor::WriteStrings(uint8_t* offset_bytes, uint8_t* values) const 
   if (!layout_.pads) {
     for (const Block& block : blocks_) {
       std::memcpy(values + offset, block.bytes.data(), block.bytes.size());
+      uint8_t* to = values + offset;
+      for (const RowBytes& place : block.places) {
+        if (place.size > 0) std::memcpy(to, place.data, place.size);
+        to += place.size;
+      }
       for (const uint32_t size : block.sizes) *offsets++ = offset += size;
       for (uint32_t i = 0; i < block.rows; ++i) rows += IsShown(*block.first, i) ? 1 : 0;
     }

@@ -2,8 +2,8 @@
 // them and, when all are there, laid into the slot.
 //
 // Threads:  as server/engine/tensor/joined_tensor.h says.
-// Owns:     a copy of every value.
-// Cost:     two copies of the values.
+// Owns:     a copy of every value; of strings that stay, their places.
+// Cost:     two copies of the values; one of strings that stay.
 #pragma once
 
 #include <array>
@@ -29,6 +29,10 @@ class VariableTensor final : public JoinedTensor {
   void Reset(size_t blocks) override;
   // DataLoss for a row that is larger than it is to be padded to.
   RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  RowStatus PutStaying(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  bool keeps_places() const override {
+    return is_string() && axes() == 0 && !is_ragged() && !layout_.pads;
+  }
   void Order(size_t count) override { OrderBlocks(count, &blocks_); }
   // Fails at the first row whose shape differs from the first one's, where that must not be.
   RowStatus Measure(uint32_t rows, uint32_t shape_rows, PartBytes* bytes) override;
@@ -41,7 +45,10 @@ class VariableTensor final : public JoinedTensor {
     uint32_t rows = 0;
     std::string bytes;            // of the values
     std::vector<uint32_t> sizes;  // strings: of each
-    std::vector<int64_t> dims;    // of each row: its shape
+    // Instead of all of these, the places of strings that stay, and their bytes together.
+    std::vector<RowBytes> places;
+    uint64_t place_bytes = 0;
+    std::vector<int64_t> dims;  // of each row: its shape
   };
   // One row, wherever it is kept.
   struct Row {

@@ -11,7 +11,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/arena.h"
+#include "io/record/json_line_format.h"
+#include "io/record/record_access.h"
 #include "io/record/tar_format.h"
+#include "io/record/text_line_format.h"
 #include "server/engine/read/file_table.h"
 #include "server/engine/read/read_queue.h"
 #include "tests/support/catch.h"
@@ -34,6 +38,16 @@ struct Found {
   }
 };
 
+// A record that is still in the file.
+std::string ReadLate(FileTable& table, const ReadFormat& format, const RecordRef& record) {
+  Arena arena;
+  const auto file = table.Open(record.file);
+  if (!file.ok()) return std::string(file.status().message());
+  const auto data = format.access()->Read(**file, record.offset, record.length, arena);
+  if (!data.ok()) return std::string(data.status().message());
+  return std::string(data->begin(), data->end());
+}
+
 // What ChunkReader finds, request by request, as FileStream asks for it.
 Found ReadAll(
     FileTable& table, const ReadFormat& format,
@@ -54,7 +68,8 @@ Found ReadAll(
     for (const RecordRef& record : request.records) {
       const bool late = record.data == nullptr;
       found.records.push_back(
-          late ? "late" : std::string(reinterpret_cast<const char*>(record.data), record.length));
+          late ? ReadLate(table, format, record)
+               : std::string(reinterpret_cast<const char*>(record.data), record.length));
       found.offsets.push_back(record.offset);
     }
     found.damage.insert(found.damage.end(), request.damage.begin(), request.damage.end());
@@ -66,12 +81,13 @@ Found ReadAll(
   return found;
 }
 
-Manifest ManifestOf(const std::string& path) {
+Manifest ManifestOf(const std::string& path,
+                    const std::shared_ptr<const RecordFormat>& format = TarFormat()) {
   const auto opened = LocalFileSystem().Open(path);
   REQUIRE(opened.ok());
   return {{.path = path,
            .size_bytes = (*opened)->size(),
-           .indexed = TarFormat(),
+           .indexed = format,
            .version = (*opened)->version()}};
 }
 
@@ -150,6 +166,101 @@ TEST_CASE("fault 24: a tar file that is cut while it is mapped is an error behin
     CHECK(found.records.size() <= std::max<size_t>(left / kSample, 40));
     for (const std::string& record : found.records)
       CHECK((record.substr(512, 3000) == std::string(3000, 'x')));
+  }
+}
+
+// Lines of many sizes, some of them above what a cell of a small record holds; blank ones between.
+std::string MixedLines(int lines, const std::string& line_end) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    const size_t size = i % 41 == 40 ? 300'000 : i % 17 == 16 ? 8180 + i % 24 : i * 7919 % 5000;
+    text += absl::StrCat("{\"", i, "\": \"", std::string(size, 'a' + i % 26), "\"}", line_end);
+    if (i % 5 == 0) text += " \t" + line_end;
+  }
+  return text;
+}
+
+struct LineCase {
+  std::string bytes;
+  bool is_cut_out = true;  // all of it, without reading
+};
+
+// `whole`: what a text line is that is usual, and a JSON line.
+std::vector<LineCase> LineCases(bool is_text) {
+  const std::string whole = MixedLines(150, "\n");
+  const std::string spaces(70'000, ' ');
+  return {{whole},
+          {MixedLines(150, "\r\n")},
+          {whole.substr(0, whole.size() - 1)},
+          {whole + "no JSON, without an end"},
+          {whole + "\n\n \r"},
+          {whole + "\r\r", /*is_cut_out=*/!is_text},
+          {whole + "[1,\r2]\n" + whole, /*is_cut_out=*/!is_text},
+          {std::string(200'000, '\n')},
+          {spaces + "\n" + spaces},
+          {std::string("\x1f\x8b\x08\x00", 4) + whole, /*is_cut_out=*/false},
+          {std::string("\x28\xb5\x2f\xfd", 4) + whole, /*is_cut_out=*/false},
+          {std::string(whole.size(), '\0')}};
+}
+
+TEST_CASE("Lines that are mapped are those of a file that is read") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data";
+  for (const bool is_text : {false, true}) {
+    const std::vector<LineCase> cases = LineCases(is_text);
+    for (size_t i = 0; i < cases.size(); ++i) {
+      CAPTURE(is_text);
+      CAPTURE(i);
+      std::ofstream(path, std::ios::binary) << cases[i].bytes;
+      for (const OnDamage on_damage :
+           {OnDamage::kFail, OnDamage::kSkipRecord, OnDamage::kSkipShard}) {
+        const auto lines = is_text ? TextLineFormat() : JsonLineFormat(false, on_damage);
+        const ReadFormat format = {.stream = {.format = lines, .on_damage = on_damage}};
+        const Manifest manifest = ManifestOf(path, lines);
+        FileTable read(LocalFileSystem(), manifest);
+        FileTable mapped(LocalFileSystem(), manifest);
+        mapped.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
+        const Found by_stream = ReadAll(read, format);
+        const Found near = ReadAll(mapped, format);
+        CHECK(near.IsLike(by_stream));
+        // No stream begins where the file is declared wrongly.
+        CHECK(by_stream.has_stream ==
+              !absl::StrContains(by_stream.error.message(), "is declared to be plain"));
+        if (!by_stream.has_stream) continue;
+        // Whether a line is a document is asked of what was read.
+        const bool asks = !is_text && on_damage != OnDamage::kFail;
+        CHECK(near.has_stream == (asks || !cases[i].is_cut_out));
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "fault 24: a file of lines that is cut while it is mapped is an error behind what it has") {
+  const test::ScratchFolder folder;
+  const std::string path = folder / "data";
+  constexpr size_t kLine = 3001;
+  const std::string text = "\"" + std::string(kLine - 3, 'x') + "\"";
+  std::string bytes;
+  for (int i = 0; i < 500; ++i) bytes += text + "\n";
+  for (const auto& lines : {TextLineFormat(), JsonLineFormat(false, OnDamage::kFail)}) {
+    const ReadFormat format = {.stream = {.format = lines}};
+    // In the middle of a page, and at the end of one.
+    for (const size_t left : {200 * kLine + 1000, size_t{4096 * 200}, size_t{0}}) {
+      CAPTURE(left);
+      std::ofstream(path, std::ios::binary) << bytes;
+      const Manifest manifest = ManifestOf(path, lines);
+      FileTable table(LocalFileSystem(), manifest);
+      table.KeepMaps(std::make_shared<SharedMaps>(UINT64_MAX));
+      const Found found = ReadAll(table, format, [&](int request) {
+        if (request == 2) REQUIRE(truncate(path.c_str(), static_cast<off_t>(left)) == 0);
+      });
+      CHECK(absl::StrContains(found.error.message(), "became shorter"));
+      CHECK(found.damage.empty());
+      CHECK(found.records.size() >= 40);
+      CHECK(found.records.size() <= std::max<size_t>(left / kLine, 50));
+      for (const std::string& record : found.records) CHECK((record == text));
+    }
   }
 }
 

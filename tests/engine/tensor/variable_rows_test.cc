@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <random>
 #include <string>
@@ -68,6 +69,22 @@ struct Rows {
   std::vector<int64_t> dims;
   Column column;
 };
+
+// Two records for each row: the row lies in the cell of one of them, but now and then in neither's.
+std::vector<RecordRef> RecordsOf(const Rows& rows, Dice* dice) {
+  std::vector<RecordRef> records;
+  for (const RowBytes& row : rows.rows) {
+    RecordRef pair[2];
+    RecordRef& record = pair[dice->Below(2)];
+    record.data = row.data;
+    record.length = static_cast<uint32_t>(row.size);
+    // What changes, or ends within the row, is no place to keep.
+    if (dice->Below(16) == 0) record.in_map = 1;
+    if (row.size > 0 && dice->Below(16) == 0) --record.length;
+    records.insert(records.end(), pair, pair + 2);
+  }
+  return records;
+}
 
 std::string Bytes(const std::vector<int64_t>& numbers) {
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(int64_t)};
@@ -193,7 +210,8 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
 
     VariableRows variable;
     variable.Reset({&tensor, 1}, {&layout, 1}, valid);
-    // Blocks of any size, from both ends, some of them in two parts.
+    // Blocks of any size, from both ends, some of them in two parts, some of which lie in cells.
+    std::deque<Rows> cells;
     for (uint32_t begin = 0, end = valid; begin < end;) {
       const auto size = static_cast<uint32_t>(1 + dice.Below(std::min(end - begin, block_rows)));
       const uint32_t first = dice.Below(2) == 0 ? begin : end - size;
@@ -202,8 +220,15 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
       for (const auto& [from, to] :
            {std::pair(first, first + in_first_part), {first + in_first_part, first + size}}) {
         if (from == to) continue;
-        const Rows part(type, {rows.begin() + from, rows.begin() + to});
-        REQUIRE(variable.Put(0, block, from, to - from, part.column).ok());
+        if (dice.Below(2) == 0) {
+          const Rows part(type, {rows.begin() + from, rows.begin() + to});
+          REQUIRE(variable.Put(0, block, from, to - from, part.column).ok());
+          continue;
+        }
+        const Rows& part =
+            cells.emplace_back(type, std::vector(rows.begin() + from, rows.begin() + to));
+        const std::vector<RecordRef> records = RecordsOf(part, &dice);
+        REQUIRE(variable.Put(0, block, from, to - from, part.column, records.data(), 2).ok());
       }
       (first == begin ? begin : end) += first == begin ? size : -size;
     }

@@ -14,6 +14,7 @@
 #include "io/record/index_file.h"
 #include "io/record/json_line_format.h"
 #include "io/record/named_access.h"
+#include "io/record/near_records.h"
 #include "io/record/record_chunk.h"
 #include "io/record/record_index.h"
 #include "io/record/record_stream.h"
@@ -102,6 +103,57 @@ TEST_CASE("An index of any format finds the records that its stream finds") {
       }
     }
   }
+}
+
+// Cut out of memory until something is not near, or is unusual, and by the stream from there on.
+Found ReadNear(const Case& c, const NearRecords& near, uint64_t at_a_time) {
+  const auto file = InMemory(c.bytes);
+  file->Lend();
+  Found found;
+  Arena arena;
+  for (uint64_t at = 0;;) {
+    const NearRecords::Cut cut = near.CutNear(
+        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, const uint8_t* data) {
+          CHECK((data == nullptr) == (length > kLateRecordBytes));
+          absl::Span<const uint8_t> bytes(data, length);
+          if (data == nullptr) bytes = *c.format->access()->Read(*file, offset, length, arena);
+          found.records.emplace_back(bytes.begin(), bytes.end());
+          found.offsets.push_back(offset);
+        });
+    if (cut.is_end) return found;
+    if (cut.next_offset == at) {
+      const Found rest = test::ReadStream(
+          file, Compression::kNone,
+          {.format = c.format, .start_offset = at, .start_ordinal = found.records.size()});
+      found.records.insert(found.records.end(), rest.records.begin(), rest.records.end());
+      found.offsets.insert(found.offsets.end(), rest.offsets.begin(), rest.offsets.end());
+      return found;
+    }
+    at = cut.next_offset;
+  }
+}
+
+TEST_CASE("Records that are cut out of memory are those that the stream finds") {
+  std::vector<Case> cases = Cases();
+  // The JSON lines of nobody who passes damage over.
+  for (Case& c : cases) {
+    if (c.format == JsonLineFormat(false)) c.format = JsonLineFormat(false, OnDamage::kFail);
+    if (c.format == JsonLineFormat(true)) c.format = JsonLineFormat(true, OnDamage::kFail);
+  }
+  size_t num_near = 0;
+  for (const Case& c : cases) {
+    const auto* const near = dynamic_cast<const NearRecords*>(c.format->access());
+    if (near == nullptr) continue;
+    CAPTURE(c.name);
+    ++num_near;
+    const Found by_stream = ReadAll(c, OnDamage::kFail);
+    for (const uint64_t at_a_time : {uint64_t{1}, uint64_t{3000}, uint64_t{1} << 40}) {
+      const Found found = ReadNear(c, *near, at_a_time);
+      CHECK((found.records == by_stream.records));
+      CHECK((found.offsets == by_stream.offsets));
+    }
+  }
+  CHECK(num_near == 9);
 }
 
 TEST_CASE(
