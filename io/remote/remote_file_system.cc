@@ -37,6 +37,8 @@ RemoteFileSystem::RemoteFileSystem(FileSystem& local, RemoteOptions options,
       client_(options, std::move(environment)),
       pool_(options.memory_bytes),
       fetcher_(FetcherOptions(options)) {
+  if (Disk* const disk = local_.disk(); disk != nullptr)
+    disk_ = std::make_unique<ObjectDisk>(client_, *disk, options.writes);
   if (options.cache_folder.empty()) return;
   absl::StatusOr<std::unique_ptr<DiskCache>> cache =
       DiskCache::Open(options.cache_folder, options.cache_bytes);
