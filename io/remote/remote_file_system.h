@@ -94,6 +94,10 @@ class RemoteFileSystem final : public JoinedFileSystem {
     int64_t told_ns;
   };
   std::unordered_map<std::string, Absent> absent_;  // under mutex_; of paths of indices
+  // Likewise, of those that are being looked for: the number of the look that counts. None: the
+  // object was listed meanwhile.
+  std::unordered_map<std::string, uint64_t> looks_;
+  uint64_t look_number_ = 0;  // under mutex_
   std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
       open_;                                                      // under mutex_; by path and tag
   std::map<std::string, std::unique_ptr<CountedFiles>> counted_;  // under mutex_; by pipeline

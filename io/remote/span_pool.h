@@ -37,7 +37,8 @@ struct Span {
   State state = State::kComing;
   uint64_t reached = 0;  // of one that comes: so many of its bytes are here
   absl::Status error;
-  int pins = 0;  // of who has asked for it
+  uint64_t number = 0;  // among those that its owner has had
+  int pins = 0;         // of who has asked for it
   struct Waiting {
     uint64_t until;  // so many of its bytes are here
     std::function<void(const absl::Status&)> tell;

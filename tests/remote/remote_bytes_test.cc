@@ -123,6 +123,30 @@ TEST_CASE("what was given up before it was read makes room") {
   CHECK(bytes->Has(8 << 20, 1 << 20));
 }
 
+TEST_CASE("who gives up what was forgotten takes no hold of who has asked for it since") {
+  SpanPool pool(1 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(16 << 20), pool, network);
+  const auto nothing = [](const absl::Status&) {};
+  bytes->Want(0, 500'000, /*alone=*/true, nullptr, nothing);
+  // The same bytes' end, which nobody reads.
+  const uint64_t end = bytes->Want(400'000, 1000, /*alone=*/true, nullptr, nothing);
+  network.End(absl::UnavailableError("no"));
+  std::vector<uint8_t> out(100);
+  REQUIRE(bytes->Read(0, absl::MakeSpan(out)));
+  bytes->Want(0, 500'000, /*alone=*/true, nullptr, nothing);
+  network.End(absl::OkStatus());
+  bytes->GiveUp(end);
+  // All of the memory for another one: what has been asked for stays until it is read.
+  bytes->Want(8 << 20, 1 << 20, /*alone=*/true, nullptr, nothing);
+  CHECK(bytes->Has(0, 500'000));
+  REQUIRE(bytes->Read(0, absl::MakeSpan(out)));
+  bytes->Want(12 << 20, 1 << 20, /*alone=*/true, nullptr, nothing);
+  CHECK(!bytes->Has(0, 500'000));
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
 TEST_CASE("of the first block what has come is read before the rest has") {
   SpanPool pool(64 << 20);
   HeldRanges network;
