@@ -514,8 +514,11 @@ TEST_CASE("fault 29: keys with every odd byte are listed, and read by the name t
     CHECK(read[key] == 1);
     ++found;
   }
-  // A hidden one is none that a glob stands for.
+  // A hidden one is none that a glob stands for, and is named.
   CHECK(found >= 250);
+  const auto hidden = files.Open("s3://bucket/train/../x");
+  REQUIRE(hidden.ok());
+  CHECK(ReadWhole(**hidden, 100).value_or("") == objects["train/../x"]);
 }
 
 TEST_CASE("a list of 100,000 keys is 100 requests, and each object stands in it once") {
