@@ -31,7 +31,7 @@ using test::SmallRequest;
 constexpr char kFolder[] = "s3://bucket/made";
 constexpr char kObject[] = "/bucket/made/elements.penstock-elements";
 
-// Blocks of elements of many lengths, some with bytes of nobody around them: 20 MiB.
+// Blocks of elements of many lengths, some with bytes of nobody around them: 16 MB.
 std::vector<std::vector<std::string>> Blocks() {
   const std::string bytes = Bytes(3'000'000);
   std::vector<std::vector<std::string>> blocks;
