@@ -148,15 +148,24 @@ TEST_CASE(
          return "HTTP/1.0" + whole.substr(sizeof("HTTP/1.0") - 1);
        },
        good, ""},
+      // Of which only the connection's end would tell the length.
       {"a body too long",
        [&](int, const SmallRequest& request) {
-         const std::string range = request.Header("range");
-         return Answer("206 Partial Content",
-                       absl::StrCat("ETag: \"one\"\r\nContent-Range: bytes ",
-                                    range.substr(sizeof("bytes=") - 1), "/", object.size(), "\r\n"),
-                       object + "more");
+         return absl::StrCat("HTTP/1.1 206 Partial Content\r\nConnection: close\r\n",
+                             "ETag: \"one\"\r\nContent-Range: bytes ",
+                             request.Header("range").substr(sizeof("bytes=") - 1), "/",
+                             object.size(), "\r\n\r\n", object, "more");
        },
        absl::StatusCode::kDataLoss, "more bytes than it said"},
+      {"a length that is not the range's",
+       [&](int, const SmallRequest& request) {
+         return Answer("206 Partial Content",
+                       absl::StrCat("Content-Range: bytes ",
+                                    request.Header("range").substr(sizeof("bytes=") - 1), "/",
+                                    object.size(), "\r\n"),
+                       object + "more");
+       },
+       absl::StatusCode::kDataLoss, "another range"},
       {"404", always(Answer("404 Not Found", "", "")), absl::StatusCode::kNotFound,
        "no such object"},
       {"412", always(Answer("412 Precondition Failed", "", "")),
