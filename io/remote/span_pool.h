@@ -7,8 +7,9 @@
 //
 // Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied
 //           without it.
-// Owns:     the memory. Up to 16 whole blocks are kept besides and used again, so that their pages
-//           are.
+// Owns:     the memory. As much as 16 whole blocks take is kept besides and used again, whatever
+//           its sizes from a mebibyte on: new pages are cleared by the thread that fetches, which
+//           takes longer than to fill them.
 // Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that
 //           nobody waits for memory that only he would give back.
 #pragma once
