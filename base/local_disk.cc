@@ -216,6 +216,8 @@ class LocalDiskImpl final : public Disk {
     std::free(real);
     const bool climbs = absl::StrCat(folder, "/").find("/../") != std::string::npos;
     for (const std::string& root : roots_) {
+      // An address is none of this machine's folders.
+      if (root[0] != '/') continue;
       char* const real_root = realpath(root.c_str(), nullptr);
       if (real_root == nullptr) continue;
       const std::string below = absl::StrCat(real_root, "/");

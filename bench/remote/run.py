@@ -3,7 +3,7 @@
     python run.py [--quick] [--cases late,near,tls,stalled,cached,first_batch] [--arrow-python PYTHON]
 
 The loop (bench/loop_fetch.cc) fetches 8 MiB × 32 into memory and forgets it, and so does Arrow (arrow_s3.py). The daemon makes batches of the records,
-which a consumer takes and forgets. `rate_ratio` is the daemon's bytes a second as a multiple of the peer's, `cpu_s_per_gib` the processor time of each
+which a consumer takes and forgets; `local` is the daemon with the same files on this machine, so that what fetching costs is the difference. `rate_ratio` is the daemon's bytes a second as a multiple of the peer's, `cpu_s_per_gib` the processor time of each
 side (the server's is neither's), all medians of turns. Debian packages: nginx, libnginx-mod-http-lua,
 openssl.
 
@@ -38,6 +38,8 @@ from certificates import make_certificate  # noqa: E402
 
 GIB = 1 << 30
 FILES = 4
+# Each file has so many names, that is: so many objects, so that a start is little beside the rest.
+NAMES = 4
 LATENCY_S = 0.05
 
 
@@ -48,6 +50,12 @@ def write(root, bytes_of_one):
         with penstock.io.TFRecordWriter(str(root / f"part-{i}")) as writer:
             for _ in range(bytes_of_one // len(record)):
                 writer.write(record)
+        for name in range(1, NAMES):
+            os.link(root / f"part-{i}", root / f"part-{name * FILES + i}")
+
+
+def names(place, count=FILES * NAMES):
+    return [f"{place}/part-{i}" for i in range(count)]
 
 
 def cpu_seconds(pid):
@@ -61,14 +69,13 @@ def fetched_by(*words, **variables):
 
 
 def run_loop(place, authorities=""):
-    urls = [f"{place}/part-{i}" for i in range(FILES)]
-    return fetched_by(BIN / "bench_loop_fetch", "32", str(8 << 20), *urls, SSL_CERT_FILE=authorities)
+    return fetched_by(BIN / "bench_loop_fetch", "32", str(8 << 20), *names(place), SSL_CERT_FILE=authorities)
 
 
 def run_arrow(python, place, authorities="-"):
     server, bucket = place.rsplit("/", 1)
     script = pathlib.Path(__file__).parent / "arrow_s3.py"
-    return fetched_by(python, script, server, authorities, str(8 << 20), "32", *(f"{bucket}/part-{i}" for i in range(FILES)))
+    return fetched_by(python, script, server, authorities, str(8 << 20), "32", *names(bucket))
 
 
 def run_daemon(place, passes=1, remote=""):
@@ -77,7 +84,7 @@ def run_daemon(place, passes=1, remote=""):
         is_far = "://" in str(place)
         config = pathlib.Path(folder, "config")
         config.write_text(f'remote {{ allow: "*" allow_local: "{place}/" {remote} }}' if is_far else "")
-        files = " ".join(f'files: "{place}/part-{i}"' for i in range(FILES))
+        files = " ".join(f'files: "{name}"' for name in names(place))
         spec = pathlib.Path(folder, "spec.textproto")
         spec.write_text(f'name: "case" stage {{ tfrecord {{ {files} cycle_length: {FILES} }} }} stage {{ batch {{ batch_size: 32 }} }}')
         socket = os.path.join(folder, "s")
@@ -129,6 +136,7 @@ def beside(case, turns, mine, **peers):
             "mib_per_s": {"daemon": round(median(ours, "bytes_per_s") / 2**20, 1), name: round(median(theirs, "bytes_per_s") / 2**20, 1)},
             "cpu_s_per_gib": {"daemon": round(median(ours, "cpu"), 3), name: round(median(theirs, "cpu"), 3)},
             "requests": [int(one["remote"].get("requests", 0)) for one in ours], "hedges": [int(one["remote"].get("hedges", 0)) for one in ours],
+            f"requests_{name}": [int(one.get("remote", {}).get("requests", 0)) for one in theirs],
         }  # fmt: skip
 
 
@@ -162,9 +170,10 @@ def main():
         pem = str(certificate[0])
         cases = {
             "late": lambda: beside("late", turns, lambda: run_daemon(late), loop=lambda: run_loop(late), arrow=arrow(late)),
-            "near": lambda: beside("near", turns, lambda: run_daemon(near), loop=lambda: run_loop(near), arrow=arrow(near)),
+            "near": lambda: beside("near", turns, lambda: run_daemon(near), loop=lambda: run_loop(near), arrow=arrow(near), local=lambda: run_daemon(root)),
             "tls": lambda: beside(
-                "tls", turns, lambda: run_daemon(tls, remote=f'authorities: "{pem}"'), loop=lambda: run_loop(tls, pem), arrow=arrow(tls, pem)),
+                "tls", turns, lambda: run_daemon(tls, remote=f'authorities: "{pem}"'), loop=lambda: run_loop(tls, pem), arrow=arrow(tls, pem),
+                local=lambda: run_daemon(root)),
             "stalled": lambda: beside("stalled", turns, lambda: run_daemon(stalled), without=lambda: run_daemon(late)),
             "cached": lambda: beside(
                 "cached", turns, lambda: run_daemon(near, passes=2, remote=f'cache_folder: "{folder}/cache"'), local=lambda: run_daemon(root)),

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file_error.h"
 #include "io/element/element_bytes.h"
 #include "io/element/packed_element.h"
 #include "io/file/crc32c.h"
@@ -27,8 +28,12 @@ absl::StatusOr<std::unique_ptr<ElementFileWriter>> ElementFileWriter::Create(
     uint64_t first) {
   absl::StatusOr<std::unique_ptr<WrittenFile>> file = disk.Create(path + ".partial");
   if (!file.ok()) return file.status();
-  return std::unique_ptr<ElementFileWriter>(new ElementFileWriter(
+  std::unique_ptr<ElementFileWriter> writer(new ElementFileWriter(
       disk, path, key, SchemaToText(schema), schema.compressed, first, *std::move(file)));
+  if (writer->writes_each_byte_) {
+    if (absl::Status status = writer->WriteHead(); !status.ok()) return status;
+  }
+  return writer;
 }
 
 ElementFileWriter::ElementFileWriter(Disk& disk, std::string path, const ElementKey& key,
@@ -39,6 +44,7 @@ ElementFileWriter::ElementFileWriter(Disk& disk, std::string path, const Element
       key_(key),
       schema_(std::move(schema)),
       compressed_(compressed),
+      writes_each_byte_(IsAddress(path_)),
       first_(first),
       file_(std::move(file)) {}
 
@@ -66,8 +72,8 @@ ElementFile::Element ElementFileWriter::Add(ElementFile::Element element) {
 }
 
 absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<ElementFile::Element> places,
-                                      absl::Span<const uint8_t* const> data) {
-  if (!compressed_) return WriteAtPlaces(begin, places, data);
+                                      absl::Span<const uint8_t* const> data, uint64_t from) {
+  if (!compressed_) return WriteAtPlaces(begin, places, data, from);
   std::vector<std::string> packed;
   std::vector<const uint8_t*> bytes;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -80,13 +86,14 @@ absl::Status ElementFileWriter::Write(uint64_t begin, absl::Span<ElementFile::El
   {
     const std::lock_guard lock(mutex_);
     uint64_t end = end_;
+    from = writes_each_byte_ ? end : 0;
     for (ElementFile::Element& place : places) {
       place.at = PlaceBehind(end, place.length);
       end = place.at + place.length;
     }
     end_ = end;
   }
-  return WriteAtPlaces(begin, places, bytes);
+  return WriteAtPlaces(begin, places, bytes, from);
 }
 
 void ElementFileWriter::Place(uint64_t begin, absl::Span<const ElementFile::Element> places) {
@@ -95,7 +102,8 @@ void ElementFileWriter::Place(uint64_t begin, absl::Span<const ElementFile::Elem
 
 absl::Status ElementFileWriter::WriteAtPlaces(uint64_t begin,
                                               absl::Span<const ElementFile::Element> places,
-                                              absl::Span<const uint8_t* const> data) {
+                                              absl::Span<const uint8_t* const> data,
+                                              uint64_t from) {
   std::string piece;
   uint64_t piece_at = 0;
   const auto flush = [&] {
@@ -112,7 +120,8 @@ absl::Status ElementFileWriter::WriteAtPlaces(uint64_t begin,
     StoreU32(frame + 4, ElementCrc(data[i], place.length, ordinal));
     StoreU64(frame + 8, ordinal);
     const uint64_t frame_at = place.at - kElementFrameBytes;
-    if (piece.empty()) piece_at = frame_at;
+    if (piece.empty()) piece_at = from != 0 ? from : frame_at;
+    if (from != 0) from = place.at + place.length;
     piece.resize(frame_at - piece_at);
     piece.append(reinterpret_cast<const char*>(frame), sizeof(frame));
     if (place.length <= kCopiedBytes) {
@@ -150,6 +159,16 @@ absl::Status ElementFileWriter::Finish(uint64_t elements, bool whole) {
   return status;
 }
 
+absl::Status ElementFileWriter::WriteHead() {
+  uint8_t header[kElementHeaderBytes] = {};
+  std::memcpy(header, kElementMagic, sizeof(kElementMagic));
+  StoreU32(header + 8, kElementFileVersion);
+  std::memcpy(header + 16, key_.data(), key_.size());
+  StoreU64(header + 32, first_);
+  StoreU32(header + 60, MaskCrc32c(Crc32c(header, 60)));
+  return file_->WriteAt(0, header);
+}
+
 absl::Status ElementFileWriter::WriteEnd(uint64_t elements, bool whole) {
   // The last one need not be the one that lies last.
   uint64_t schema_at = kElementHeaderBytes;
@@ -179,15 +198,10 @@ absl::Status ElementFileWriter::WriteEnd(uint64_t elements, bool whole) {
   StoreU32(footer + 60, MaskCrc32c(Crc32c(footer, 60)));
   tail.append(reinterpret_cast<const char*>(footer), sizeof(footer));
 
-  uint8_t header[kElementHeaderBytes] = {};
-  std::memcpy(header, kElementMagic, sizeof(kElementMagic));
-  StoreU32(header + 8, kElementFileVersion);
-  std::memcpy(header + 16, key_.data(), key_.size());
-  StoreU64(header + 32, first_);
-  StoreU32(header + 60, MaskCrc32c(Crc32c(header, 60)));
-
-  if (absl::Status status = file_->Truncate(schema_at); !status.ok()) return status;
-  if (absl::Status status = file_->WriteAt(0, header); !status.ok()) return status;
+  if (!writes_each_byte_) {
+    if (absl::Status status = file_->Truncate(schema_at); !status.ok()) return status;
+    if (absl::Status status = WriteHead(); !status.ok()) return status;
+  }
   return file_->WriteAt(schema_at, {reinterpret_cast<const uint8_t*>(tail.data()), tail.size()});
 }
 

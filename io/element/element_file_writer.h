@@ -7,6 +7,9 @@
 // In a compressed file the places follow when the bytes are known: Write() gives them, and they are
 // told to Place().
 //
+// An object at an address takes each byte once: so its head is written first, and who writes its
+// elements says where what is in front of them ends, since what lies between belongs to nobody.
+//
 // Threads:  Add(), Place(), elements() and bytes() by one; Write() by any; Finish() by one, behind
 //           all of them.
 // Owns:     the file and its lock; the index, 32 bytes an element.
@@ -44,6 +47,10 @@ class ElementFileWriter {
   uint64_t BytesWith(uint32_t length) const;
   uint64_t bytes() const;
   uint64_t first() const { return first_; }
+  // Whether each byte is written once, and none is left out.
+  bool writes_each_byte() const { return writes_each_byte_; }
+  // Behind the last element that has a place.
+  uint64_t end() const { return end_; }
   uint64_t elements() const { return index_.size(); }
   // Gives the next element its place: returns it with `at` filled in, unless the file is
   // compressed.
@@ -51,9 +58,9 @@ class ElementFileWriter {
 
   // Writes elements that follow each other, from the file's number `begin` on, at the places that
   // they have got. (Those are given, since Add() may go on meanwhile.) Of a compressed file it
-  // fills them in.
+  // fills them in. `from`: end() in front of them, for a file that writes each byte.
   absl::Status Write(uint64_t begin, absl::Span<ElementFile::Element> places,
-                     absl::Span<const uint8_t* const> data);
+                     absl::Span<const uint8_t* const> data, uint64_t from = 0);
   // The places that Write() has given, of the elements from number `begin` on.
   void Place(uint64_t begin, absl::Span<const ElementFile::Element> places);
 
@@ -67,7 +74,8 @@ class ElementFileWriter {
   ElementFileWriter(Disk& disk, std::string path, const ElementKey& key, std::string schema,
                     bool compressed, uint64_t first, std::unique_ptr<WrittenFile> file);
   absl::Status WriteAtPlaces(uint64_t begin, absl::Span<const ElementFile::Element> places,
-                             absl::Span<const uint8_t* const> data);
+                             absl::Span<const uint8_t* const> data, uint64_t from);
+  absl::Status WriteHead();
   absl::Status WriteEnd(uint64_t elements, bool whole);
   std::string partial_path() const { return path_ + ".partial"; }
 
@@ -76,6 +84,7 @@ class ElementFileWriter {
   const ElementKey key_;
   const std::string schema_;
   const bool compressed_;
+  const bool writes_each_byte_;
   const uint64_t first_;
   std::unique_ptr<WrittenFile> file_;
   std::vector<ElementFile::Element> index_;

@@ -1,6 +1,7 @@
 #include "io/remote/object_writer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +17,9 @@ namespace {
 // How often a server is asked again to make one object of the parts where it says that it could
 // not.
 constexpr int kEndTries = 4;
+
+// How long nobody looks whether what is waited for is wanted still.
+constexpr std::chrono::milliseconds kLookTime(50);
 
 }  // namespace
 
@@ -40,7 +44,9 @@ ObjectWriter::ObjectWriter(RemoteClient& client, RemoteUrl url)
       shown_(ShownUrl(url_.text())),
       stop_(StopFlag::OfThisThread()) {}
 
-ObjectWriter::~ObjectWriter() {
+ObjectWriter::~ObjectWriter() { GiveUp(nullptr); }
+
+void ObjectWriter::GiveUp(const std::atomic<bool>* stop) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     is_over_ = true;
@@ -48,7 +54,16 @@ ObjectWriter::~ObjectWriter() {
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-  Abort();
+  threads_.clear();
+  Abort(stop);
+}
+
+template <typename Condition>
+absl::Status ObjectWriter::WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition) {
+  while (!changed_.wait_for(lock, kLookTime, condition)) {
+    if (absl::Status status = StopStatus(); !status.ok()) return status;
+  }
+  return status_;
 }
 
 absl::Status ObjectWriter::Failed(const absl::Status& status) const {
@@ -80,10 +95,10 @@ absl::Status ObjectWriter::HandOn() {
         absl::StrCat("an object has at most ", kPartsMax, " parts (", shown_, ")"));
   }
   std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [this] {
+  absl::Status status = WaitUntil(lock, [this] {
     return !status_.ok() || static_cast<int>(waiting_.size()) + under_way_ < kPartsUnderWay;
   });
-  if (!status_.ok()) return status_;
+  if (!status.ok()) return status;
   waiting_.push_back({next_number_++, std::exchange(buffer_, {})});
   tags_.emplace_back();
   lock.unlock();
@@ -151,8 +166,9 @@ absl::Status ObjectWriter::Close() {
     std::unique_lock<std::mutex> lock(mutex_);
     is_over_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return under_way_ == 0 && (waiting_.empty() || !status_.ok()); });
-    if (!status_.ok()) return status_;
+    absl::Status status =
+        WaitUntil(lock, [this] { return under_way_ == 0 && (waiting_.empty() || !status_.ok()); });
+    if (!status.ok()) return status;
   }
   absl::Status status = EndUpload();
   if (!status.ok() && !IsThere()) return Failed(status);
@@ -178,12 +194,13 @@ bool ObjectWriter::IsThere() {
   return state.ok() && state->size == bytes_ && state->etag == tag;
 }
 
-void ObjectWriter::Abort() {
+void ObjectWriter::Abort(const std::atomic<bool>* stop) {
   if (upload_.empty()) return;
   // Also where all else has been stopped.
-  const StopFlag::Scope scope(nullptr);
+  const StopFlag::Scope scope(stop);
   client_.Send(url_, [this](HttpRequest object) { return AbortParts(std::move(object), upload_); })
       .IgnoreError();
+  upload_.clear();
 }
 
 }  // namespace penstock

@@ -10,9 +10,9 @@
 // killed leaves parts behind that no list of objects has: buckets can be told to throw those away
 // after some days.
 //
-// Threads:  Write() and Close() from one thread, which waits where kPartsUnderWay parts are on
-//           their way. They end with Cancelled soon where the StopFlag of the thread that made the
-//           writer says so.
+// Threads:  Write() and Close() from one thread at a time, which waits where kPartsUnderWay parts
+//           are on their way. They end with Cancelled soon where its StopFlag says so, or that of
+//           the thread that made the writer.
 // Owns:     kPartsUnderWay threads, once there is a part; `client` must outlive it.
 // Limits:   s3:// and gs://; HTTP has no writing. 10,000 parts: they double behind each 1,000, so
 //           that 8 TiB fit.
@@ -53,6 +53,9 @@ class ObjectWriter final : public ByteSink {
 
   absl::Status Write(absl::string_view bytes) override;
   absl::Status Close() override;
+  // What the destructor does where there is no object yet: throws the parts away, and waits for
+  // that. `stop` ends the wait; null: nothing does. Nothing else may be called behind it.
+  void GiveUp(const std::atomic<bool>* stop);
 
  private:
   struct Part {
@@ -68,7 +71,10 @@ class ObjectWriter final : public ByteSink {
   absl::Status EndUpload();
   // Whether the object is what was written: an answer that said so may have been lost.
   bool IsThere();
-  void Abort();
+  void Abort(const std::atomic<bool>* stop);
+  // Until the parts that are under way say that it goes on, or nobody wants it any more.
+  template <typename Condition>
+  absl::Status WaitUntil(std::unique_lock<std::mutex>& lock, Condition condition);
   absl::Status StopStatus() const;
   absl::Status Failed(const absl::Status& status) const;
 

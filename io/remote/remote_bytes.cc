@@ -116,9 +116,11 @@ void RemoteBytes::Unpin(uint64_t begin, uint64_t end) {
 }
 
 std::list<RemoteBytes::Demand>::iterator RemoteBytes::Drop(std::list<Demand>::iterator demand) {
-  for (auto it = First(demand->offset); it != spans_.end() && it->first < demand->end;) {
-    Span* const span = (it++)->second.get();
-    if (span->pins > 0) --span->pins;
+  for (const auto& [offset, number] : demand->pinned) {
+    const auto it = spans_.find(offset);
+    if (it == spans_.end() || it->second->number != number) continue;
+    Span* const span = it->second.get();
+    --span->pins;
     pool_.Add(span);
     // Nobody is left who would be told.
     if (span->pins == 0 && span->state == Span::State::kFailed) Forget(span);
@@ -184,6 +186,7 @@ bool RemoteBytes::Cover(uint64_t offset, uint64_t end, bool alone, bool is_wante
     auto span = std::make_unique<Span>();
     Span* const made = span.get();
     made->owner = this;
+    made->number = ++span_number_;
     made->offset = begin;
     made->bytes = stop - begin;
     made->memory = memory;
@@ -279,22 +282,26 @@ uint64_t RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Co
     number = ++demand_number_;
     const uint64_t end = Clipped(offset, bytes);
     // Those that are here must not make room for those that are not.
-    std::vector<const Span*> pinned;
+    Demand demand{number, asker, offset, end, {}};
     for (auto it = First(offset); it != spans_.end() && it->first < end; ++it) {
       ++it->second->pins;
       pool_.Touch(it->second.get(), false);
-      pinned.push_back(it->second.get());
+      demand.pinned.emplace_back(it->first, it->second->number);
     }
+    const uint64_t before = span_number_;
     Cover(offset, end, alone, /*is_wanted=*/true, &jobs);
-    if (offset < end) demands_.push_back({number, asker, offset, end});
     for (auto it = First(offset); it != spans_.end() && it->first < end; ++it) {
       Span* const span = it->second.get();
-      if (std::find(pinned.begin(), pinned.end(), span) == pinned.end()) ++span->pins;
+      if (span->number > before) {
+        ++span->pins;
+        demand.pinned.emplace_back(it->first, span->number);
+      }
       if (span->state != Span::State::kComing || span->Has(end)) continue;
       waiter->left.fetch_add(1);
       span->waiting.push_back({std::min(end, span->end()) - span->offset,
                                [waiter](const absl::Status& status) { waiter->OneLess(status); }});
     }
+    if (offset < end) demands_.push_back(std::move(demand));
     if (!alone) GoAhead(end, &jobs);
   }
   Send(std::move(jobs), counters);

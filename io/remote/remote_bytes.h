@@ -17,6 +17,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -64,6 +66,8 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
     const void* asker;
     uint64_t offset;
     uint64_t end;
+    // The spans that it holds, by offset and number: another one may take a span's place.
+    std::vector<std::pair<uint64_t, uint64_t>> pinned;
   };
   using Spans = std::map<uint64_t, std::unique_ptr<Span>>;  // by offset; they do not overlap
 
@@ -94,6 +98,7 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   mutable Spans spans_;
   std::list<Demand> demands_;
   uint64_t demand_number_ = 0;
+  uint64_t span_number_ = 0;
   uint64_t ahead_to_ = 0;
   uint64_t window_ = SpanPool::kFirstBytes;
   bool is_read_ = false;

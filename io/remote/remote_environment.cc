@@ -47,6 +47,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
   if (!local.ok()) return local.status();
   options.unguarded = *std::move(local);
   options.is_ambient = true;
+  options.writes.all = has_owner;
   options.reach = has_owner ? Reach::kLoopback : Reach::kPublic;
   options.memory_bytes = DefaultRemoteMemory(memory_bytes);
   if (const std::string bytes = environment("PENSTOCK_REMOTE_MEMORY"); !bytes.empty()) {

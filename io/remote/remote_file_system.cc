@@ -38,6 +38,8 @@ RemoteFileSystem::RemoteFileSystem(FileSystem& local, RemoteOptions options,
       client_(options, std::move(environment)),
       pool_(options.memory_bytes),
       fetcher_(FetcherOptions(options)) {
+  if (Disk* const disk = local_.disk(); disk != nullptr)
+    disk_ = std::make_unique<ObjectDisk>(client_, *disk, options.writes);
   if (options.cache_folder.empty()) return;
   absl::StatusOr<std::unique_ptr<DiskCache>> cache =
       DiskCache::Open(options.cache_folder, options.cache_bytes);
@@ -55,7 +57,10 @@ void RemoteFileSystem::Remember(const std::string& path, const ObjectState& stat
   // Whose turn it is to go is no matter: who misses one asks the server.
   if (known_.size() >= kKnownMax) known_.erase(known_.begin());
   known_[path] = state;
-  if (!absent_.empty()) absent_.erase(IndexPathBeside(path));
+  if (absent_.empty() && looks_.empty()) return;
+  const std::string index = IndexPathBeside(path);
+  absent_.erase(index);
+  looks_.erase(index);
 }
 
 absl::Status RemoteFileSystem::Absence(const std::string& path) {
@@ -109,16 +114,26 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const s
   if (!url.ok()) return url.status();
   // Making a pipeline looks for the same indices several times.
   const bool is_index = absl::EndsWith(path, kIndexSuffix);
+  uint64_t look = 0;
   if (is_index) {
     if (absl::Status absence = Absence(path); !absence.ok()) return absence;
+    std::lock_guard<std::mutex> lock(mutex_);
+    look = looks_[path] = ++look_number_;
   }
   const PendingCall call("opening", path);
   absl::StatusOr<ObjectState> state = client_.Describe(*url);
-  // Who may not list is told so of what is not there.
-  if (is_index && (absl::IsNotFound(state.status()) || absl::IsPermissionDenied(state.status()))) {
+  if (is_index) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (absent_.size() >= kAbsentMax) absent_.clear();
-    absent_[path] = {state.status(), MonotonicNs()};
+    const auto found = looks_.find(path);
+    const bool counts = found != looks_.end() && found->second == look;
+    if (counts) looks_.erase(found);
+    // Who may not list is told so of what is not there.
+    const bool is_absent =
+        absl::IsNotFound(state.status()) || absl::IsPermissionDenied(state.status());
+    if (counts && is_absent) {
+      if (absent_.size() >= kAbsentMax) absent_.clear();
+      absent_[path] = {state.status(), MonotonicNs()};
+    }
   }
   if (!state.ok()) return state.status();
   Remember(path, *state);

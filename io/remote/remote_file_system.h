@@ -28,6 +28,7 @@
 #include "io/http/range_fetcher.h"
 #include "io/remote/cached_ranges.h"
 #include "io/remote/counted_files.h"
+#include "io/remote/object_disk.h"
 #include "io/remote/remote_bytes.h"
 #include "io/remote/remote_client.h"
 #include "io/remote/span_pool.h"
@@ -44,7 +45,8 @@ class RemoteFileSystem final : public JoinedFileSystem {
   const absl::Status& status() const { return status_; }
 
   FileSystem& local() const override { return local_; }
-  Disk* disk() override { return local_.disk(); }
+  // Null where nothing is kept on this machine either.
+  Disk* disk() override { return disk_.get(); }
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override;
@@ -83,6 +85,7 @@ class RemoteFileSystem final : public JoinedFileSystem {
   FileSystem& local_;
   const uint64_t memory_bytes_max_;
   RemoteClient client_;
+  std::unique_ptr<ObjectDisk> disk_;
   SpanPool pool_;
   std::mutex mutex_;
   std::unordered_map<std::string, ObjectState> known_;  // under mutex_; of listed paths
@@ -91,6 +94,10 @@ class RemoteFileSystem final : public JoinedFileSystem {
     int64_t told_ns;
   };
   std::unordered_map<std::string, Absent> absent_;  // under mutex_; of paths of indices
+  // Likewise, of those that are being looked for: the number of the look that counts. None: the
+  // object was listed meanwhile.
+  std::unordered_map<std::string, uint64_t> looks_;
+  uint64_t look_number_ = 0;  // under mutex_
   std::unordered_map<std::string, std::weak_ptr<RemoteBytes>>
       open_;                                                      // under mutex_; by path and tag
   std::map<std::string, std::unique_ptr<CountedFiles>> counted_;  // under mutex_; by pipeline

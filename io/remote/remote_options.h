@@ -29,6 +29,12 @@ struct RemotePrefix {
   std::string google_file;             // of credentials of Google
 };
 
+// Where specs may have something written to.
+struct WriteRights {
+  bool all = false;                  // wherever they may read
+  std::vector<std::string> folders;  // else below these: "s3://bucket/made"
+};
+
 struct RemoteOptions {
   bool is_off = false;  // no address is read
   // Prefixes of addresses that specs may name; none: all.
@@ -40,6 +46,7 @@ struct RemoteOptions {
   // What fits no prefix: credentials of the environment, or none.
   bool is_ambient = false;
   Reach reach = Reach::kPublic;
+  WriteRights writes;
   uint64_t memory_bytes = uint64_t{512} << 20;  // for what is near
   int requests_max = 256;                       // at a time; 4 to 256
   int64_t give_up_ms = 120'000;                 // without another byte

@@ -1,19 +1,24 @@
 #include "io/remote/span_pool.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "base/memory_account.h"
 #include "base/memory_block.h"
 #include "io/remote/remote_bytes.h"
 
 namespace penstock {
 
-// Whole blocks that nobody uses at present. It outlives the pool while somebody still has a block.
+// Memory that nobody uses at present, by its size in kUnit. It outlives the pool while somebody
+// still has some.
 struct SpanPool::Blocks {
-  static constexpr size_t kKept = 16;
+  static constexpr uint64_t kUnit = uint64_t{1} << 20;
+  static constexpr uint64_t kKeptUnits = 16 * kBlockBytes / kUnit;
 
   std::mutex mutex;
-  std::vector<MemoryBlock> idle;
+  std::array<std::vector<MemoryBlock>, kBlockBytes / kUnit + 1> idle;  // under mutex
+  uint64_t idle_units = 0;                                             // under mutex
 };
 
 std::shared_ptr<SpanPool::Blocks> SpanPool::MakeBlocks() { return std::make_shared<Blocks>(); }
@@ -41,23 +46,32 @@ bool SpanPool::MakeRoom(uint64_t bytes, bool is_wanted) {
 }
 
 std::shared_ptr<uint8_t> SpanPool::Take(uint64_t bytes, bool is_wanted) {
+  // What is near is all pipelines' own, and has a limit of its own: it is charged to none.
+  const MemoryAccount::Scope nobody(nullptr);
   if (!MakeRoom(bytes, is_wanted)) return nullptr;
   bytes_ += bytes;
-  if (bytes != kBlockBytes) return std::shared_ptr<uint8_t>(AllocateMemoryBlock(bytes));
+  const uint64_t units = (bytes + Blocks::kUnit - 1) / Blocks::kUnit;
+  // What is small comes and goes within what the allocator has.
+  if (bytes < Blocks::kUnit || units >= blocks_->idle.size())
+    return std::shared_ptr<uint8_t>(AllocateMemoryBlock(bytes));
   MemoryBlock block;
   {
     std::lock_guard<std::mutex> lock(blocks_->mutex);
-    if (!blocks_->idle.empty()) {
-      block = std::move(blocks_->idle.back());
-      blocks_->idle.pop_back();
+    std::vector<MemoryBlock>& idle = blocks_->idle[units];
+    if (!idle.empty()) {
+      block = std::move(idle.back());
+      idle.pop_back();
+      blocks_->idle_units -= units;
     }
   }
-  if (block == nullptr) block = AllocateMemoryBlock(bytes);
+  if (block == nullptr) block = AllocateMemoryBlock(units * Blocks::kUnit);
   uint8_t* const memory = block.release();
-  return std::shared_ptr<uint8_t>(memory, [blocks = blocks_](uint8_t* gone) {
+  return std::shared_ptr<uint8_t>(memory, [blocks = blocks_, units](uint8_t* gone) {
     MemoryBlock returned(gone);
     std::lock_guard<std::mutex> lock(blocks->mutex);
-    if (blocks->idle.size() < Blocks::kKept) blocks->idle.push_back(std::move(returned));
+    if (blocks->idle_units + units > Blocks::kKeptUnits) return;
+    blocks->idle_units += units;
+    blocks->idle[units].push_back(std::move(returned));
   });
 }
 

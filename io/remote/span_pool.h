@@ -7,8 +7,9 @@
 //
 // Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied
 //           without it.
-// Owns:     the memory. Up to 16 whole blocks are kept besides and used again, so that their pages
-//           are.
+// Owns:     the memory. As much as 16 whole blocks take is kept besides and used again, whatever
+//           its sizes from a mebibyte on: new pages are cleared by the thread that fetches, which
+//           takes longer than to fill them.
 // Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that
 //           nobody waits for memory that only he would give back.
 #pragma once
@@ -37,7 +38,8 @@ struct Span {
   State state = State::kComing;
   uint64_t reached = 0;  // of one that comes: so many of its bytes are here
   absl::Status error;
-  int pins = 0;  // of who has asked for it
+  uint64_t number = 0;  // among those that its owner has had
+  int pins = 0;         // of who has asked for it
   struct Waiting {
     uint64_t until;  // so many of its bytes are here
     std::function<void(const absl::Status&)> tell;

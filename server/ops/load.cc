@@ -1,4 +1,6 @@
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file_error.h"
 #include "server/engine/keep/saved_elements.h"
 #include "server/engine/plan/op_registry.h"
 
@@ -14,8 +16,11 @@ const OpRegistration<v1::Load> kLoad(
         return absl::InvalidArgumentError(
             "expected to stand outside of nested stages, which are for another file each time");
       }
+      // "a//b" is another object than "a/b".
+      absl::string_view folder = options.path();
+      while (IsAddress(options.path()) && absl::ConsumeSuffix(&folder, "/")) continue;
       return LoadSavedElements(
-          absl::StrCat(options.path(), "/", kSavedElementsName, kElementFileSuffix),
+          absl::StrCat(folder, "/", kSavedElementsName, kElementFileSuffix),
           options.has_shard() ? std::optional<int64_t>(options.shard()) : std::nullopt, plan);
     });
 

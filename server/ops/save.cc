@@ -1,4 +1,6 @@
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
+#include "base/shown_url.h"
 #include "server/engine/keep/keep_in_file.h"
 #include "server/engine/plan/op_registry.h"
 
@@ -13,6 +15,12 @@ const OpRegistration<v1::Save> kSave(
       if (!options.compression().empty() && options.compression() != "GZIP") {
         return absl::InvalidArgumentError(absl::StrCat(
             "compression: expected \"\" or \"GZIP\", found \"", options.compression(), "\""));
+      }
+      if (options.sharded() && IsAddress(options.path())) {
+        return absl::UnimplementedError(
+            absl::StrCat("shards are saved on this machine alone: save without a shard_func, or "
+                         "into a folder that is copied then (",
+                         ShownUrl(options.path()), ")"));
       }
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       const Signature& elements = plan.signature();

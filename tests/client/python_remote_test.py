@@ -94,6 +94,10 @@ def folder(tmp_path_factory):
             info.size = int(size)
             tar.addfile(info, io.BytesIO(random.bytes(info.size)))
     (folder / "fixed").write_bytes(random.bytes(100 * 5000))
+    # More than is fetched ahead at a time.
+    rows = penstock.Dataset.range(3000).map(lambda x: np.zeros(2048, np.int64) + x)
+    rows.save(folder / "saved")
+    penstock.Dataset.range(3000).map(penstock.functions.as_string).save(folder / "saved-gzip", compression="GZIP")
     return folder
 
 
@@ -124,6 +128,11 @@ CASES = {
     "globally shuffled json lines": ("lines.jsonl", lambda path: penstock.Dataset.json_lines(path).global_shuffle(seed=5).decode_json(TEXT).map(lambda x: x["text"])),
     "a globally shuffled tar": ("members.tar", lambda path: penstock.TarDataset(path, ["bin"]).global_shuffle(seed=5).map(lambda x: x["bin"])),
     "globally shuffled lines": ("lines.txt", lambda path: penstock.TextLineDataset(path).global_shuffle(seed=5).take(500)),
+    "saved elements": ("saved", lambda path: penstock.Dataset.load(path).repeat(2)),
+    "saved elements in gzip": ("saved-gzip", penstock.Dataset.load),
+    "globally shuffled saved elements": ("saved", lambda path: penstock.Dataset.load(path).global_shuffle(seed=5).repeat(2)),
+    "a section of saved elements": ("saved", lambda path: penstock.Dataset.load(path).skip(100).filter(lambda x: x[0] % 3 == 1)),
+    "draws by saved elements": ("saved", lambda path: penstock.Dataset.load(path).filter(lambda x: x[0] % 3 == 1).map(lambda x: x + penstock.functions.random_uniform([1], 0, 1000, np.int64, seed=3))),
     "whole files": ("long", lambda path: penstock.FilesDataset(path).map(lambda x: x["bytes"])),
 }
 

@@ -43,7 +43,7 @@ test_service() {
   deb=$(ls -t "$root"/build/package/penstock_*.deb | head -1)
   read -ra libraries < <(libraries_of "$deb")
   step "a root with systemd and a compiler" make_root "$folder/root.tar" "${libraries[@]}" systemd systemd-sysv ca-certificates g++ cmake make pkg-config || return 0
-  step "a root for containers" make_root "$folder/runtime.tar" "${libraries[@]}" || return 0
+  step "a root for containers" make_root "$folder/runtime.tar" "${libraries[@]}" libsndfile1 || return 0
   step "a root that builds" make_root "$folder/build.tar" "${build_packages[@]}" "${packaging_packages[@]}" || return 0
   make_venv build/lint-venv "${lint_packages[@]}"
   local PATH=$root/build/lint-venv/bin:$PATH

@@ -125,6 +125,11 @@ def test_what_the_image_says(image):
     assert list(config["Volumes"]) == ["/run/penstock"]
 
 
+def test_the_image_has_what_decodes_sounds(image):
+    mounted, _ = image
+    assert list(pathlib.Path(mounted).glob("usr/lib/*/libsndfile.so.1"))
+
+
 def test_the_image_for_cuda_keeps_what_is_in_its_base(images, image):
     """Over another base, which NVIDIA's is in earnest."""
     mounted, plain = image

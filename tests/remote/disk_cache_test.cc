@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,78 @@ TEST_CASE("fault 29: whenever a writer is killed, what the cache gives is whole"
       }
     }
   }
+  CHECK(found > 0);
+}
+
+// Of this process: beyond it, writing fails as on a full disk.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) {
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~SmallFiles() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_;
+};
+
+TEST_CASE("fault 29: what a full disk does not take is not there, and is kept when there is room") {
+  const std::string object = Bytes(64 * kPage);
+  for (const uint64_t room : {uint64_t{0}, kPage, 10 * kPage + 1, 40 * kPage}) {
+    INFO(room);
+    const ScratchFolder folder;
+    const auto cache = Open(folder / "cache", 0);
+    {
+      const SmallFiles small(room);
+      cache->Write("a", object.size(), 0, PartOf(object, 0, object.size()));
+      for (uint64_t at = 0; at < object.size(); at += kPage) {
+        const std::string page = Read(*cache, "a", object.size(), at, kPage);
+        CHECK((page.empty() || page == object.substr(at, kPage)));
+      }
+    }
+    cache->Write("a", object.size(), 0, PartOf(object, 0, object.size()));
+    CHECK(Read(*cache, "a", object.size(), 0, object.size()) == object);
+  }
+}
+
+TEST_CASE("fault 29: two daemons in one folder give whole pages only") {
+  const ScratchFolder folder;
+  const std::string object = Bytes(2 << 20);
+  constexpr uint64_t kPiece = 64 << 10;
+  const auto write_all = [&](DiskCache& cache, int i) {
+    for (uint64_t at = 0; at < object.size(); at += kPiece)
+      cache.Write(std::to_string(i % 10), object.size(), at, PartOf(object, at, kPiece));
+  };
+  const pid_t child = fork();
+  if (child == 0) {
+    // There is room for five, so that each makes room for the other.
+    const auto cache = DiskCache::Open(folder.path(), 5 * object.size());
+    for (int i = 0; cache.ok(); ++i) write_all(**cache, i);
+    _exit(1);
+  }
+  const auto cache = Open(folder.path(), 5 * object.size());
+  uint64_t found = 0;
+  for (int round = 0; round < 30; ++round) {
+    write_all(*cache, round * 7);
+    for (int i = 0; i < 10; ++i) {
+      for (uint64_t at = 0; at < object.size(); at += kPiece) {
+        const std::string part = Read(*cache, std::to_string(i), object.size(), at, kPiece);
+        if (part.empty()) continue;
+        ++found;
+        REQUIRE(part == object.substr(at, kPiece));
+      }
+    }
+  }
+  kill(child, SIGKILL);
+  int ended = 0;
+  CHECK(waitpid(child, &ended, 0) == child);
+  CHECK(WIFSIGNALED(ended));
   CHECK(found > 0);
 }
 

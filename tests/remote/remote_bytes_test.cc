@@ -123,6 +123,52 @@ TEST_CASE("what was given up before it was read makes room") {
   CHECK(bytes->Has(8 << 20, 1 << 20));
 }
 
+TEST_CASE("memory of any size is used again, so that its pages need not be cleared") {
+  HeldRanges network;
+  for (const uint64_t size : {uint64_t{8} << 20, uint64_t{3} << 20, (uint64_t{5} << 20) + 77}) {
+    SpanPool pool(size);
+    const auto bytes =
+        std::make_shared<RemoteBytes>(std::make_shared<Object>(64 << 20), pool, network);
+    std::vector<uint8_t> out(size);
+    for (uint64_t i = 0; i < 3; ++i) {
+      INFO(size << " " << i);
+      const uint64_t offset = i * (16 << 20);
+      bytes->Want(offset, size, /*alone=*/true, nullptr, [](const absl::Status&) {});
+      REQUIRE(network.jobs.size() == 1);
+      uint8_t* const memory = network.jobs[0].to.get();
+      // It has what was written there for the one before.
+      if (i > 0) CHECK(memory[size / 2] == 76 + i);
+      memory[size / 2] = static_cast<uint8_t>(77 + i);
+      network.End(absl::OkStatus());
+      REQUIRE(bytes->Read(offset, absl::MakeSpan(out)));
+    }
+  }
+}
+
+TEST_CASE("who gives up what was forgotten takes no hold of who has asked for it since") {
+  SpanPool pool(1 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(16 << 20), pool, network);
+  const auto nothing = [](const absl::Status&) {};
+  bytes->Want(0, 500'000, /*alone=*/true, nullptr, nothing);
+  // The same bytes' end, which nobody reads.
+  const uint64_t end = bytes->Want(400'000, 1000, /*alone=*/true, nullptr, nothing);
+  network.End(absl::UnavailableError("no"));
+  std::vector<uint8_t> out(100);
+  REQUIRE(bytes->Read(0, absl::MakeSpan(out)));
+  bytes->Want(0, 500'000, /*alone=*/true, nullptr, nothing);
+  network.End(absl::OkStatus());
+  bytes->GiveUp(end);
+  // All of the memory for another one: what has been asked for stays until it is read.
+  bytes->Want(8 << 20, 1 << 20, /*alone=*/true, nullptr, nothing);
+  CHECK(bytes->Has(0, 500'000));
+  REQUIRE(bytes->Read(0, absl::MakeSpan(out)));
+  bytes->Want(12 << 20, 1 << 20, /*alone=*/true, nullptr, nothing);
+  CHECK(!bytes->Has(0, 500'000));
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
 TEST_CASE("of the first block what has come is read before the rest has") {
   SpanPool pool(64 << 20);
   HeldRanges network;

@@ -19,6 +19,7 @@
 #include "io/credentials/credential_keeper.h"
 #include "io/http/perform.h"
 #include "io/http/range_fetcher.h"
+#include "io/http/uri_encode.h"
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
@@ -126,11 +127,14 @@ TEST_CASE("fault 29: credentials whose source hangs hold up no end") {
   });
   Environment environment = NoEnvironment();
   environment.variable = [url = server.url()](const std::string& name) {
-    return name == "AWS_CONTAINER_CREDENTIALS_FULL_URI" ? url : "";
+    const bool is_named =
+        name == "AWS_CONTAINER_CREDENTIALS_FULL_URI" || name == "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+    return is_named ? url : "";
   };
   const CredentialSource kSources[] = {
       [&environment] { return AwsFromContainer(environment); },
       [] { return AwsFromProcess("sleep 1000"); },
+      [&environment] { return AwsFromMachine(environment); },
       // It closes its output, and lives on.
       [] { return AwsFromProcess("exec >&-; sleep 1000"); },
   };
@@ -436,6 +440,87 @@ TEST_CASE("fault 29: a name that no name server knows is told, for lists and in 
   }
 }
 
+TEST_CASE("fault 29: a server that fails for a while costs further tries, until it is given up") {
+  const std::string object = Bytes(100);
+  for (const bool comes_back : {true, false}) {
+    std::atomic<int> asked{0};
+    const SmallHttpServer server([&](const SmallRequest& request) {
+      if (++asked <= 6 || !comes_back) return Answer("500 Internal Server Error", "", "");
+      return AnswerRange(request, object, "\"one\"");
+    });
+    RangeFetcher::Options options;
+    options.give_up_ns = comes_back ? 60'000'000'000 : 1'000'000;
+    RangeFetcher fetcher(options);
+    std::promise<absl::Status> done;
+    RangeJob job;
+    job.maker = std::make_shared<Asks>(server.url() + "/a", 100);
+    job.bytes = 100;
+    job.to = std::shared_ptr<uint8_t>(new uint8_t[100], std::default_delete<uint8_t[]>());
+    job.is_wanted = true;
+    job.done = [&](absl::Status status) { done.set_value(std::move(status)); };
+    fetcher.Fetch(std::move(job));
+    const absl::Status status = done.get_future().get();
+    INFO(status);
+    CHECK(status.ok() == comes_back);
+    CHECK((asked == 7) == comes_back);
+    if (!comes_back) CHECK(absl::StrContains(status.message(), "500"));
+    if (!comes_back) CHECK(absl::StrContains(status.message(), "; given up after "));
+  }
+}
+
+TEST_CASE("fault 29: keys with every odd byte are listed, and read by the name that they have") {
+  std::map<std::string, std::string> objects;  // by their keys
+  for (int byte = 1; byte < 256; ++byte)
+    objects[absl::StrCat("train/", std::string(1, static_cast<char>(byte)), ".x")] = Bytes(10);
+  for (const char* const key : {"train/../x", "train//x", "train/./x", "train/%2e%2e/x",
+                                "train/a?b#c.x", "train/\xff\xfe.x"})
+    objects[key] = Bytes(20);
+  // No address names it.
+  objects[std::string("train/\0.x", 10)] = Bytes(30);
+  std::mutex mutex;
+  std::map<std::string, int> read;
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (absl::StrContains(request.target, "list-type=2")) {
+      std::string body = "<ListBucketResult><EncodingType>url</EncodingType>";
+      for (const auto& [key, bytes] : objects) {
+        absl::StrAppend(&body, "<Contents><Key>", EncodePath(key), "</Key><Size>", bytes.size(),
+                        "</Size><ETag>\"t\"</ETag></Contents>");
+      }
+      return Answer("200 OK", "", body + "</ListBucketResult>");
+    }
+    const std::string key = DecodeUri(request.target.substr(std::string("/bucket/").size()), false);
+    if (!objects.contains(key)) return Answer("404 Not Found", "", "");
+    std::lock_guard<std::mutex> lock(mutex);
+    ++read[key];
+    return AnswerRange(request, objects[key], "\"t\"");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
+  const auto listed = files.List("s3://bucket/train/**");
+  INFO(listed.status());
+  REQUIRE(listed.ok());
+  size_t found = 0;
+  for (const ListedFile& one : *listed) {
+    const std::string key = one.path.substr(std::string("s3://bucket/").size());
+    INFO(EncodePath(key));
+    REQUIRE(objects.contains(key));
+    auto file = files.OpenListed(one);
+    if (absl::StrContains(key, '\0')) {
+      CHECK(absl::IsInvalidArgument(file.status()));
+      continue;
+    }
+    REQUIRE(file.ok());
+    CHECK(ReadWhole(**file, 100).value_or("") == objects[key]);
+    CHECK(read[key] == 1);
+    ++found;
+  }
+  // A hidden one is none that a glob stands for, and is named.
+  CHECK(found >= 250);
+  const auto hidden = files.Open("s3://bucket/train/../x");
+  REQUIRE(hidden.ok());
+  CHECK(ReadWhole(**hidden, 100).value_or("") == objects["train/../x"]);
+}
+
 TEST_CASE("a list of 100,000 keys is 100 requests, and each object stands in it once") {
   constexpr size_t kKeys = 100'000, kOfPage = 1000;
   std::atomic<size_t> lists{0};
@@ -521,6 +606,30 @@ TEST_CASE("an index that is not there is looked for once, until its object is li
   REQUIRE(files.List(server.url() + "/folder/b").ok());
   CHECK(absl::IsNotFound(files.Open(index).status()));
   REQUIRE(files.List(server.url() + "/folder/a").ok());
+  CHECK(files.Open(index).ok());
+  CHECK(looks == 2);
+}
+
+TEST_CASE("an index that comes while it is looked for is found by the next look") {
+  Gate asked, listed;
+  std::atomic<int> looks{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (!absl::EndsWith(request.target, kIndexSuffix))
+      return AnswerRange(request, request.target, "\"one\"");
+    if (looks++ > 0) return AnswerRange(request, "index", "\"two\"");
+    asked.Open();
+    listed.Pass();
+    return Answer("404 Not Found", "", "");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(), NoEnvironment());
+  const std::string index = server.url() + "/folder/.a" + kIndexSuffix;
+  auto first = std::async(std::launch::async, [&] { return files.Open(index).status(); });
+  asked.Pass();
+  // The object is listed before the answer comes that there is none.
+  const bool is_listed = files.List(server.url() + "/folder/a").ok();
+  listed.Open();
+  CHECK(is_listed);
+  CHECK(absl::IsNotFound(first.get()));
   CHECK(files.Open(index).ok());
   CHECK(looks == 2);
 }

@@ -135,6 +135,37 @@ TEST_CASE(
          return number == 0 ? whole.substr(0, whole.size() - 100'000) : "";
        },
        good, ""},
+      {"reset in the middle",
+       [&](int number, const SmallRequest& request) {
+         const std::string whole = AnswerRange(request, object, "\"one\"");
+         return number == 0 ? whole.substr(0, whole.size() - 100'000) + test::kReset : "";
+       },
+       good, ""},
+      {"reset without an answer", first_only(test::kReset), good, ""},
+      {"HTTP/1.0",
+       [&](int, const SmallRequest& request) {
+         std::string whole = AnswerRange(request, object, "\"one\"");
+         return "HTTP/1.0" + whole.substr(sizeof("HTTP/1.0") - 1);
+       },
+       good, ""},
+      // Of which only the connection's end would tell the length.
+      {"a body too long",
+       [&](int, const SmallRequest& request) {
+         return absl::StrCat("HTTP/1.1 206 Partial Content\r\nConnection: close\r\n",
+                             "ETag: \"one\"\r\nContent-Range: bytes ",
+                             request.Header("range").substr(sizeof("bytes=") - 1), "/",
+                             object.size(), "\r\n\r\n", object, "more");
+       },
+       absl::StatusCode::kDataLoss, "more bytes than it said"},
+      {"a length that is not the range's",
+       [&](int, const SmallRequest& request) {
+         return Answer("206 Partial Content",
+                       absl::StrCat("Content-Range: bytes ",
+                                    request.Header("range").substr(sizeof("bytes=") - 1), "/",
+                                    object.size(), "\r\n"),
+                       object + "more");
+       },
+       absl::StatusCode::kDataLoss, "another range"},
       {"404", always(Answer("404 Not Found", "", "")), absl::StatusCode::kNotFound,
        "no such object"},
       {"412", always(Answer("412 Precondition Failed", "", "")),
@@ -333,6 +364,33 @@ TEST_CASE("memory stays within its limit, however long the object") {
     }
     CHECK(most <= options.memory_bytes + SpanPool::kBlockBytes);
   }
+}
+
+TEST_CASE("fault 29: more files than there is memory for a block of each are all read") {
+  constexpr size_t kFiles = 100;
+  const std::string object = Bytes(1 << 20);
+  const SmallHttpServer server(
+      [&](const SmallRequest& request) { return AnswerRange(request, object, "\"one\""); });
+  RemoteOptions options = Options();
+  options.memory_bytes = 16 << 20;
+  RemoteFileSystem files(LocalFileSystem(), options, NoEnvironment());
+  std::vector<std::shared_ptr<RandomAccessFile>> open;
+  for (size_t i = 0; i < kFiles; ++i) {
+    auto file = files.Open(absl::StrCat(server.url(), "/", i));
+    REQUIRE(file.ok());
+    open.push_back(*std::move(file));
+  }
+  std::string out(128 << 10, '\0');
+  uint64_t most = 0;
+  for (size_t at = 0; at < object.size(); at += out.size()) {
+    for (const auto& file : open) {
+      const auto read = file->ReadAt(at, {reinterpret_cast<uint8_t*>(out.data()), out.size()});
+      REQUIRE(read.ok());
+      REQUIRE(out == object.substr(at, out.size()));
+      most = std::max(most, files.pool_bytes());
+    }
+  }
+  CHECK(most <= options.memory_bytes + SpanPool::kBlockBytes);
 }
 
 }  // namespace

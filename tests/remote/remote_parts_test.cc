@@ -237,6 +237,8 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
        {"", "<html>hello</html>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        // Cut.
+        "<ListBucketResult><Contents><Key>a</Key><Size>1</Size></Contents>",
         "<ListBucketResult><Contents><Key>a</Key><Size>18446744073709551615</Size></Contents>"
         "</ListBucketResult>",
         "<ListBucketResult><Contents><Key>a</Key><Size>1</Size><ETag>t&#13;&#10;X: y</ETag>"

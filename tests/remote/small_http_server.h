@@ -5,8 +5,10 @@
 #pragma once
 
 #include <arpa/inet.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace penstock::test {
@@ -36,6 +39,9 @@ struct SmallRequest {
     return head.substr(value, head.find("\r\n", value) - value);
   }
 };
+
+// What an answer ends with whose connection is to be reset behind it, not closed.
+inline constexpr char kReset[] = "\1reset";
 
 class SmallHttpServer {
  public:
@@ -95,13 +101,23 @@ class SmallHttpServer {
     request.method = got.substr(0, space);
     request.target = got.substr(space + 1, got.find(' ', space + 1) - space - 1);
     request.body = got.substr(end + 4);
-    const std::string answer = handler_(request);
+    std::string answer = handler_(request);
+    const bool is_reset = absl::EndsWith(answer, kReset);
+    if (is_reset) answer.resize(answer.size() - sizeof(kReset) + 1);
     size_t sent = 0;
     while (sent < answer.size()) {
       const ssize_t bytes =
           send(connection, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
       if (bytes <= 0) return;
       sent += static_cast<size_t>(bytes);
+    }
+    if (is_reset) {
+      // What has been sent is there before the reset is.
+      int left = 0;
+      while (ioctl(connection, SIOCOUTQ, &left) == 0 && left > 0) std::this_thread::yield();
+      const linger at_once{1, 0};
+      setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+      return;
     }
     shutdown(connection, SHUT_WR);
   }

@@ -4,9 +4,11 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 
 import boto3
+import numpy as np
 import pytest
 
 import penstock
@@ -184,6 +186,123 @@ def test_fault_29_a_signal_in_the_middle_of_an_upload_aborts_it(radosgw, variabl
     held.end()
     assert parts_left(store) == []
     assert "Contents" not in store.list_objects_v2(Bucket="bucket", Prefix="stopped")
+
+
+SAVED = "elements.penstock-elements"
+
+
+def rows(count):
+    """Elements of 16 KiB."""
+    return penstock.Dataset.range(count).map(lambda x: np.zeros(2048, np.int64) + x)
+
+
+@pytest.mark.parametrize("compression", [None, "GZIP"])
+@pytest.mark.parametrize("count", [0, 3, 2000])
+def test_a_dataset_is_saved_in_a_bucket_and_loaded_from_there(count, compression, store, tmp_path):
+    folder = f"s3://bucket/saved-{count}-{compression}/a b"
+    dataset = rows(count)
+    dataset.save(tmp_path / "near", compression=compression)
+    dataset.save(folder + "/", compression=compression)
+    near = (tmp_path / "near" / SAVED).read_bytes()
+    far = bytes_of(store, f"saved-{count}-{compression}/a b/{SAVED}")
+    # Elements that are packed lie in the order in which that was done.
+    assert compression or far == near
+    assert parts_left(store) == []
+    for way in (lambda d: d, lambda d: d.global_shuffle(seed=1), lambda d: d.shuffle(50, seed=2).repeat(2)):
+        if count:
+            assert digest(way(penstock.Dataset.load(folder))) == digest(way(penstock.Dataset.load(tmp_path / "near")))
+        else:
+            assert list(penstock.Dataset.load(folder)) == []
+
+
+def test_what_a_bucket_does_not_take_is_said_before_anything_runs(store):
+    numbers = penstock.Dataset.range(9)
+    for cached in (lambda: numbers.cache("s3://bucket/cache"), lambda: numbers.snapshot("s3://bucket/cache")):
+        with pytest.raises(penstock.InvalidArgumentError, match="`save` writes to addresses"):
+            list(cached())
+    with pytest.raises(penstock.UnimplementedError, match="shards are saved on this machine alone"):
+        numbers.save("s3://bucket/shards", shard_func=lambda x: x % 2)
+    with pytest.raises(penstock.UnimplementedError, match="nothing is written by HTTP"):
+        numbers.save("https://host.example/a")
+    with pytest.raises(penstock.NotFoundError, match=SAVED):
+        list(penstock.Dataset.load("s3://bucket/nothing"))
+    assert "Contents" not in store.list_objects_v2(Bucket="bucket", Prefix="shards")
+
+
+def test_shards_that_were_copied_to_a_bucket_are_refused(store, tmp_path):
+    penstock.Dataset.range(9).save(tmp_path / "shards", shard_func=lambda x: x % 2)
+    store.put_object(Bucket="bucket", Key=f"copied/{SAVED}", Body=(tmp_path / "shards" / SAVED).read_bytes())
+    with pytest.raises(penstock.UnimplementedError, match="saved with a shard_func"):
+        list(penstock.Dataset.load("s3://bucket/copied"))
+
+
+@pytest.mark.parametrize(("times", "ends_well"), [(3, True), (1_000_000, False)])
+def test_fault_29_a_save_whose_connections_are_cut_leaves_no_half_object(times, ends_well, radosgw, variables):
+    url, store = radosgw
+    cutting = Cutting(int(url.rsplit(":", 1)[1]), 3 * MIB, times)
+    use_keys(variables, cutting.url)
+    key = f"saved-{times}/{SAVED}"
+    store.put_object(Bucket="bucket", Key=key, Body=b"before")
+    try:
+        if ends_well:
+            rows(2000).save(f"s3://bucket/saved-{times}")
+            assert cutting.left == 0 and len(bytes_of(store, key)) > 20 * MIB
+        else:
+            with pytest.raises(penstock.Error, match="cannot write: ") as failed:
+                rows(2000).save(f"s3://bucket/saved-{times}")
+            assert "SECRET" not in str(failed.value)
+            assert bytes_of(store, key) == b"before"
+        while parts_left(store):
+            pass
+    finally:
+        cutting.end()
+
+
+SAVE = """
+import numpy as np
+import penstock
+penstock.Dataset.range(2000).map(lambda x: np.zeros(2048, np.int64) + x).save("s3://bucket/{folder}")
+"""
+
+
+@pytest.mark.parametrize("kills_the_daemon", [False, True])
+def test_fault_29_who_dies_in_the_middle_of_a_save_leaves_no_half_object(kills_the_daemon, radosgw, variables):
+    url, store = radosgw
+    folder = f"dies-{kills_the_daemon}"
+    store.put_object(Bucket="bucket", Key=f"{folder}/{SAVED}", Body=b"before")
+    held = Cutting(int(url.rsplit(":", 1)[1]), 3 * MIB, 1_000_000, holds=True)
+    use_keys(variables, held.url)
+    saving = subprocess.Popen([sys.executable, "-c", SAVE.format(folder=folder)], stderr=subprocess.PIPE)
+    while not parts_left(store):
+        assert saving.poll() is None
+    if kills_the_daemon:
+        os.kill(daemon_of(saving.pid), signal.SIGKILL)
+    # A client that is killed cannot ask for anything to be thrown away: its daemon sees that it has gone.
+    saving.kill()
+    saving.wait()
+    saving.stderr.close()
+    if not kills_the_daemon:
+        while parts_left(store):
+            pass
+    held.end()
+    assert bytes_of(store, f"{folder}/{SAVED}") == b"before"
+    # What a killed daemon leaves is what a rule of the bucket removes.
+    for upload in parts_left(store):
+        store.abort_multipart_upload(Bucket="bucket", Key=upload["Key"], UploadId=upload["UploadId"])
+
+
+def daemon_of(client):
+    """The process of a client's private daemon."""
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                text = file.read()
+        except OSError:
+            continue
+        parent = int(text.rsplit(")", 1)[1].split()[1])
+        if "(penstockd" in text and parent == client:
+            return int(name)
+    raise AssertionError("there is no daemon")
 
 
 def test_a_wrong_key_writes_nothing_and_is_not_told(radosgw, variables, tmp_path):

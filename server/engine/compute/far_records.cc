@@ -1,14 +1,12 @@
 #include "server/engine/compute/far_records.h"
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <mutex>
 #include <utility>
 
 #include "base/file_error.h"
 #include "io/record/record_access.h"
 #include "io/record/tfrecord_frame.h"
+#include "server/engine/tasks/together.h"
 
 namespace penstock {
 namespace {
@@ -56,57 +54,6 @@ std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest
   }
   return joined;
 }
-
-// Several fetches as one. It goes when the last one has ended.
-class Together final : public Completion::Sink {
- public:
-  explicit Together(Completion whole) : whole_(std::move(whole)) {
-    whole_.OnCancel([cancels = cancels_] { cancels->Run(); });
-  }
-
-  Completion One() {
-    left_.fetch_add(1);
-    return Completion(this);
-  }
-  void End(absl::Status) override {
-    if (left_.fetch_sub(1) != 1) return;
-    Completion whole = std::move(whole_);
-    delete this;
-    whole.End();
-  }
-  void OnCancel(std::function<void()> cancel) override { cancels_->Add(std::move(cancel)); }
-
- private:
-  struct Cancels {
-    void Add(std::function<void()> cancel) {
-      {
-        std::lock_guard<std::mutex> lock(mutex);
-        if (!is_cancelled) {
-          all.push_back(std::move(cancel));
-          return;
-        }
-      }
-      cancel();
-    }
-    void Run() {
-      std::vector<std::function<void()>> taken;
-      {
-        std::lock_guard<std::mutex> lock(mutex);
-        is_cancelled = true;
-        taken.swap(all);
-      }
-      for (const auto& cancel : taken) cancel();
-    }
-
-    std::mutex mutex;
-    bool is_cancelled = false;               // under mutex
-    std::vector<std::function<void()>> all;  // under mutex
-  };
-
-  std::atomic<int> left_{1};
-  const std::shared_ptr<Cancels> cancels_ = std::make_shared<Cancels>();
-  Completion whole_;
-};
 
 }  // namespace
 

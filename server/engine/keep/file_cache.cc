@@ -14,10 +14,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/file_error.h"
 #include "base/on_behalf.h"
 #include "base/pending_call.h"
 #include "base/random.h"
 #include "base/release.h"
+#include "base/shown_url.h"
 #include "io/file/crc32c.h"
 #include "io/record/index_file.h"
 #include "server/engine/spec/constant_file.h"
@@ -74,6 +76,14 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
                                                                    uint64_t bytes_max,
                                                                    bool compressed, bool sharded,
                                                                    PlanBuilder& plan) {
+  const bool is_far = IsAddress(folder);
+  if (is_far && name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "expected a folder of this machine, found an address: a cache goes on where it was, which "
+        "an object cannot; `save` writes to addresses, and remote { cache_folder } keeps what was "
+        "fetched (",
+        ShownUrl(folder), ")"));
+  }
   Disk* const disk = plan.files().disk();
   if (disk == nullptr) {
     return absl::PermissionDeniedError(
@@ -87,6 +97,7 @@ absl::StatusOr<std::shared_ptr<const FileCache>> FileCache::Create(const std::st
     cache->folder_.pop_back();
   if (absl::Status status = disk->CheckFolder(cache->folder_); !status.ok()) return status;
   cache->name_ = name;
+  cache->is_far_ = is_far;
   cache->bytes_max_ = bytes_max;
   PlanBuilder::Upstream before = plan.upstream();
   cache->first_file_ = before.first_file;

@@ -60,6 +60,8 @@ class FileCache {
   bool reads() const { return name_.empty(); }
   // Whether the first feature of an element is the number of its shard.
   bool sharded() const { return schema_.sharded; }
+  // Whether writing waits for another machine.
+  bool is_far() const { return is_far_; }
 
  private:
   FileCache(Disk& disk, FileSystem& files) : disk_(disk), files_(files) {}
@@ -80,6 +82,7 @@ class FileCache {
   FileSystem& files_;
   std::string folder_;
   std::string name_;
+  bool is_far_ = false;
   uint64_t bytes_max_ = 0;
   uint32_t first_file_ = 0;
   Manifest manifest_;

@@ -242,6 +242,7 @@ class FileKept final : public KeptElements {
       looked_at_ = writer_->bytes();
       block_->AskRoom(cache_, parts_.bytes(), looked_at_);
     }
+    if (cache_->is_far()) block_->WaitOn(context_.errands, &context_.cancelled);
     in_flight_.push_back(std::move(block_));
     block_bytes_ = std::min(2 * block_bytes_, kBlockBytes);
     context_.errands->Push(in_flight_.back().get());
@@ -278,7 +279,8 @@ class FileKept final : public KeptElements {
                                                " bytes (", cache_->folder(), ")")));
       return;
     }
-    ending_ = std::make_unique<KeptEnd>(writer_, cache_, sound_, !full_, stage_);
+    ending_ =
+        std::make_unique<KeptEnd>(writer_, cache_, sound_, !full_, &context_.cancelled, stage_);
     ending_->Start(context_.errands);
   }
 
@@ -292,21 +294,21 @@ class FileKept final : public KeptElements {
     }
     writer_.reset();
     full_ = ended_ = false;
-    std::shared_ptr<const ElementFile> file = std::move(ending->file);
-    if (unwritten_ == Unwritten::kFails && !file->whole()) {
-      GiveUp(absl::ResourceExhaustedError(absl::StrCat(
-          "the disk is full: ", file->size(), " elements were written (", cache_->folder(), ")")));
+    if (unwritten_ == Unwritten::kFails && !ending->is_whole) {
+      GiveUp(absl::ResourceExhaustedError(absl::StrCat("the disk is full: ", ending->num_elements,
+                                                       " elements were written (", cache_->folder(),
+                                                       ")")));
       return;
     }
-    disk_is_full_ = !file->whole() && (disk_is_full_ || disk_was_full || !fell_short);
+    disk_is_full_ = !ending->is_whole && (disk_is_full_ || disk_was_full || !fell_short);
     patience_ = 0;
     has_room_ = false;
     if (!cache_->reads()) {
       done_ = true;
-      Show(KeptState::kWhole, file->size(), file->file_bytes());
+      Show(KeptState::kWhole, ending->num_elements, ending->bytes);
       return;
     }
-    parts_.Take(std::move(file));
+    parts_.Take(std::move(ending->file));
     ShowParts();
   }
 

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/pending_call.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
@@ -72,22 +73,48 @@ void KeptBlock::AskRoom(std::shared_ptr<const FileCache> cache, uint64_t earlier
   own_bytes_ = own_bytes;
 }
 
+void KeptBlock::WaitOn(Errands* errands, const std::atomic<bool>* stop) {
+  errands_ = errands;
+  stop_ = stop;
+}
+
 void KeptBlock::Begin(Completion end) {
-  absl::Status status = writer_->Write(first, absl::MakeSpan(places), data);
+  if (errands_ == nullptr) return end.End(Write());
+  errands_->Do([this, end = std::move(end)]() mutable {
+    const StopFlag::Scope scope(stop_);
+    // The front may let go of this errand as soon as it has ended.
+    absl::Status status = Write();
+    end.End(std::move(status));
+  });
+}
+
+absl::Status KeptBlock::Write() {
+  absl::Status status = writer_->Write(first, absl::MakeSpan(places), data, from_);
   if (cache_ != nullptr) room = cache_->Room(earlier_bytes_, own_bytes_);
   store_.Release(records);
   records.clear();
   // The last one that has the writer gives up its file, unless that was ended.
   writer_.reset();
-  end.End(std::move(status));
+  return status;
 }
 
 absl::Status KeptEnd::Do() {
+  const StopFlag::Scope scope(stop_);
   absl::Status status = writer_->Finish(elements_, whole_);
-  if (status.ok()) {
+  if (status.ok() && cache_->is_far()) {
+    // An object has no room for less.
+    is_whole = whole_;
+    num_elements = writer_->elements();
+    bytes = writer_->bytes();
+  } else if (status.ok()) {
     absl::StatusOr<std::shared_ptr<const ElementFile>> mapped = ElementFile::Map(writer_->path());
     status = mapped.status();
-    if (mapped.ok()) file = *std::move(mapped);
+    if (mapped.ok()) {
+      file = *std::move(mapped);
+      is_whole = file->whole();
+      num_elements = file->size();
+      bytes = file->file_bytes();
+    }
   }
   writer_.reset();
   return status;

@@ -11,6 +11,7 @@
 // Owns:     what it is given, until it is done; KeptBlock gives its elements back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -106,18 +107,22 @@ class KeptStart final : public SlowErrand {
   const KeptBehind behind_;
 };
 
-// A worker's own work, as it is mostly a copy into the page cache.
+// A worker's own work, as it is mostly a copy into the page cache; but where the file is on another
+// machine, that of a thread of the errands.
 class KeptBlock final : public Errand {
  public:
   KeptBlock(std::shared_ptr<ElementFileWriter> writer, RecordStore& store, int stage)
       : Errand(CallKind::kWrite, stage),
         first(writer->elements()),
+        from_(writer->writes_each_byte() ? writer->end() : 0),
         writer_(std::move(writer)),
         store_(store) {}
 
   // Before it begins: it is also to look how much room there is, as others write there too. The
   // arguments are those of FileCache::Room().
   void AskRoom(std::shared_ptr<const FileCache> cache, uint64_t earlier_bytes, uint64_t own_bytes);
+  // Likewise: writing waits for another machine, until `stop` says that nobody wants it any more.
+  void WaitOn(Errands* errands, const std::atomic<bool>* stop);
   void Begin(Completion end) override;
 
   const uint64_t first;
@@ -128,8 +133,13 @@ class KeptBlock final : public Errand {
   std::optional<uint64_t> room;
 
  private:
+  absl::Status Write();
+
+  const uint64_t from_;
   std::shared_ptr<ElementFileWriter> writer_;
   RecordStore& store_;
+  Errands* errands_ = nullptr;  // null: the worker writes it
+  const std::atomic<bool>* stop_ = nullptr;
   std::shared_ptr<const FileCache> cache_;  // null: it is not to look
   uint64_t earlier_bytes_ = 0;
   uint64_t own_bytes_ = 0;
@@ -138,15 +148,21 @@ class KeptBlock final : public Errand {
 // Mostly waited for: until all of the file is durable.
 class KeptEnd final : public SlowErrand {
  public:
+  // `stop`: set where nobody wants it any more; it outlives the errand.
   KeptEnd(std::shared_ptr<ElementFileWriter> writer, std::shared_ptr<const FileCache> cache,
-          uint64_t elements, bool whole, int stage)
+          uint64_t elements, bool whole, const std::atomic<bool>* stop, int stage)
       : SlowErrand(CallKind::kSync, stage),
         writer_(std::move(writer)),
         cache_(std::move(cache)),
         elements_(elements),
-        whole_(whole) {}
+        whole_(whole),
+        stop_(stop) {}
 
-  std::shared_ptr<const ElementFile> file;  // where it has ended well
+  // Where it has ended well: what the file has, and the file, unless that is on another machine.
+  bool is_whole = false;
+  uint64_t num_elements = 0;
+  uint64_t bytes = 0;
+  std::shared_ptr<const ElementFile> file;
 
  private:
   absl::Status Do() override;
@@ -155,6 +171,7 @@ class KeptEnd final : public SlowErrand {
   const std::shared_ptr<const FileCache> cache_;  // whose disk the writer uses
   const uint64_t elements_;
   const bool whole_;
+  const std::atomic<bool>* const stop_;
 };
 
 }  // namespace penstock

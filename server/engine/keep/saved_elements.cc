@@ -12,6 +12,7 @@
 #include "base/permutation.h"
 #include "base/shown_url.h"
 #include "io/element/packed_element.h"
+#include "server/engine/keep/elements_ahead.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/tensor/structure.h"
 
@@ -25,6 +26,8 @@ struct SavedOrder {
   uint32_t file = 0;                                    // in the manifest
   std::optional<uint64_t> key = std::nullopt;           // of their permutation; none: in order
   bool reshuffle = true;
+  bool is_far = false;  // an object: fetched ahead
+  int stage = -1;
 
   uint64_t size() const { return chosen == nullptr ? elements->size() : chosen->size(); }
 };
@@ -33,20 +36,28 @@ struct SavedOrder {
 // map, offset = ordinal}.
 class SavedOrderOp final : public OrderOp {
  public:
-  explicit SavedOrderOp(SavedOrder order) : order_(std::move(order)) { Restart(0); }
+  SavedOrderOp(FrontContext& context, SavedOrder order) : order_(std::move(order)) {
+    if (order_.is_far) ahead_.emplace(context, *order_.elements, order_.file, order_.stage);
+    Restart(0);
+  }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     const ElementFile& elements = *order_.elements;
+    const auto element_at = [this](uint64_t at) {
+      const uint64_t place = permutation_ ? (*permutation_)(at) : at;
+      return order_.chosen == nullptr ? place : (*order_.chosen)[place];
+    };
     for (; *pulled < count; ++*pulled, ++next_) {
       if (next_ == order_.size()) return Pulled::kEnd;
-      const uint64_t place = permutation_ ? (*permutation_)(next_) : next_;
-      const uint64_t ordinal = order_.chosen == nullptr ? place : (*order_.chosen)[place];
-      const ElementFile::Element element = elements.element(ordinal);
+      if (ahead_ && !ahead_->IsNear(next_, order_.size(), element_at)) return Pulled::kBlocked;
+      const uint64_t ordinal = element_at(next_);
       RecordRef& reference = out.emplace_back();
       reference.offset = ordinal;
-      reference.length = element.length;
       reference.file = order_.file;
+      // Without a length, since it does not lie at that offset; who takes it knows its place.
       if (elements.data() == nullptr) continue;
+      const ElementFile::Element element = elements.element(ordinal);
+      reference.length = element.length;
       reference.data = elements.data() + element.at;
       reference.in_map = 1;
     }
@@ -65,6 +76,7 @@ class SavedOrderOp final : public OrderOp {
     next_ = 0;
     if (order_.key && order_.size() > 0)
       permutation_.emplace(order_.size(), *order_.key, order_.reshuffle ? epoch : 0);
+    if (ahead_) ahead_->Restart();
   }
 
   void Save(Position& position) const override {
@@ -84,13 +96,16 @@ class SavedOrderOp final : public OrderOp {
 
  private:
   const SavedOrder order_;
+  std::optional<ElementsAhead> ahead_;
   std::optional<Permutation> permutation_;  // of this pass
   uint64_t epoch_ = 0;
   uint64_t next_ = 0;
 };
 
 OrderFactory MakeSavedOrder(SavedOrder order) {
-  return [order](FrontContext&, OrderInputs) { return std::make_unique<SavedOrderOp>(order); };
+  return [order](FrontContext& context, OrderInputs) {
+    return std::make_unique<SavedOrderOp>(context, order);
+  };
 }
 
 class SavedLoader final : public ColumnLoader {
@@ -115,11 +130,18 @@ class SavedLoader final : public ColumnLoader {
 
   // Elements are known by their places here, whatever they were made of.
   uint64_t Path(const RecordRef& reference) const override { return ColumnLoader::Path(reference); }
+  RecordRef Locate(const RecordRef& reference) const override {
+    RecordRef place = reference;
+    place.length = elements_->element(reference.offset).length;
+    return place;
+  }
 
  private:
   // Of a file that cannot be mapped, or whose elements are packed.
   absl::Status Read(FileTable& files, RecordRef* reference, Arena& arena) const {
-    const uint64_t at = elements_->element(reference->offset).at;
+    const ElementFile::Element element = elements_->element(reference->offset);
+    const uint64_t at = element.at;
+    reference->length = element.length;
     // Values begin at multiples of the arena's alignment.
     uint8_t* const cell = arena.Allocate(Arena::kAlignment + reference->length) + Arena::kAlignment;
     uint8_t* const frame = cell - kElementFrameBytes;
@@ -171,17 +193,13 @@ class SavedLoader final : public ColumnLoader {
 
 absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> shard,
                                PlanBuilder& plan) {
-  if (IsAddress(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("expected saved elements on this machine, found an address: copy them (",
-                     ShownUrl(path), ")"));
-  }
+  const bool is_far = IsAddress(path);
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = plan.files().Open(path);
   if (!file.ok()) return file.status();
   // Files below data roots are read, not mapped.
   absl::StatusOr<std::shared_ptr<const ElementFile>> elements =
-      IsLocalFileSystem(plan.files()) ? ElementFile::Map(path)
-                                      : absl::UnavailableError("not the machine's own");
+      !is_far && IsLocalFileSystem(plan.files()) ? ElementFile::Map(path)
+                                                 : absl::UnavailableError("not the machine's own");
   if (!elements.ok() && !absl::IsDataLoss(elements.status())) elements = ElementFile::Read(**file);
   if (!elements.ok()) return elements.status();
   if (!(*elements)->whole()) {
@@ -189,6 +207,12 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
         absl::StrCat("the file has not all elements of its dataset: ", path));
   }
   const ElementSchema& schema = (*elements)->schema();
+  // The client makes the datasets of shards, and looks at the file for their numbers.
+  if (is_far && schema.sharded) {
+    return absl::UnimplementedError(absl::StrCat(
+        "elements that were saved with a shard_func are loaded on this machine alone: copy them (",
+        ShownUrl(path), ")"));
+  }
   const absl::StatusOr<std::vector<std::string>> places = StructurePaths(schema.structure);
   if (!schema.structure.empty() && (!places.ok() || places->size() != schema.signature.size())) {
     return absl::DataLossError(
@@ -211,7 +235,9 @@ absl::Status LoadSavedElements(const std::string& path, std::optional<int64_t> s
   entry.size_bytes = (*file)->size();
   entry.version = (*file)->version();
   const FileRange files = plan.AddFiles({entry});
-  const SavedOrder order{*elements, std::move(chosen), files.first};
+  SavedOrder order{*elements, std::move(chosen), files.first};
+  order.is_far = is_far;
+  order.stage = plan.stage_index();
   plan.SetSource(std::make_unique<SavedLoader>(*elements), files, MakeSavedOrder(order));
   plan.SetStructure((*elements)->schema().structure);
   plan.SetIndexed({files, nullptr, false, OnDamage::kFail, [order](uint64_t key, bool reshuffle) {

@@ -46,16 +46,23 @@ class Hash {
 };
 
 // As many indices of files on other machines are loaded at a time.
-constexpr uint32_t kIndicesAtATime = 32;
+constexpr size_t kIndicesAtATime = 32;
 
-// Those of [first, end), side by side. What is wrong with one is told to who asks for it.
-void LoadIndices(FileTable& files, uint32_t first, uint32_t end) {
+// Those from number `first` on, by the same threads for all of them. What is wrong with one is told
+// to who asks for it; none is asked for behind it.
+void LoadIndices(FileTable& files, size_t first, const std::atomic<bool>& is_unwanted) {
   const Manifest& manifest = files.manifest();
-  EachSideBySide(end - first, end - first, "indices", manifest[first].path, [&](size_t k) {
-    const auto i = static_cast<uint32_t>(first + k);
-    if (manifest[i].indexed != nullptr && IsAddress(manifest[i].path))
-      files.Index(i, OnDamage::kFail).status().IgnoreError();
-  });
+  std::atomic<bool> is_missing{false};
+  EachSideBySide(kIndicesAtATime, manifest.size() - first, "indices", manifest[first].path,
+                 [&](size_t k) {
+                   const FileEntry& entry = manifest[first + k];
+                   if (is_missing || is_unwanted) return;
+                   if (entry.indexed == nullptr || !IsAddress(entry.path)) return;
+                   const auto file = static_cast<uint32_t>(first + k);
+                   if (!files.Index(file, OnDamage::kFail).ok() &&
+                       !files.Index(file, OnDamage::kSkipRecord).ok())
+                     is_missing = true;
+                 });
 }
 
 // Of all files together; absent where one that can have an index has none.
@@ -64,13 +71,13 @@ std::optional<uint64_t> CountsOf(const PlanImpl& plan, const std::atomic<bool>& 
   const auto size = static_cast<uint32_t>(plan.manifest().size());
   Hash counts;
   bool any = false;
-  uint32_t loaded = 0;
+  bool are_loaded = false;
   for (uint32_t i = 0; i < size && !is_unwanted; ++i) {
     if (plan.manifest()[i].indexed == nullptr) continue;
     // The first one tells whether there are any.
-    if (any && i >= loaded && IsAddress(plan.manifest()[i].path)) {
-      loaded = std::min(size, i + kIndicesAtATime);
-      LoadIndices(files, i, loaded);
+    if (any && !are_loaded && IsAddress(plan.manifest()[i].path)) {
+      LoadIndices(files, i, is_unwanted);
+      are_loaded = true;
     }
     auto index = files.Index(i, OnDamage::kFail);
     // One that leaves out damage counts for a pipeline that skips it.

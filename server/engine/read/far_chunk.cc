@@ -1,5 +1,6 @@
 #include "server/engine/read/far_chunk.h"
 
+#include "base/memory_block.h"
 #include "io/record/tfrecord_frame.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/arrived_file.h"
@@ -24,23 +25,25 @@ FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage
   ReadChunk(arrived, offset, expect_late, chunk, on_damage);
   if (arrived.missing_bytes() > 0 && !chunk->error.ok())
     CutAt(chunk->records.size(), chunk->next_offset, chunk);
-  std::vector<uint8_t> late;
+  // Kept: else each chunk would begin with zeros of a record's size.
+  thread_local MemoryBlock late;
   for (size_t i = 0; i < chunk->records.size(); ++i) {
     const RecordChunk::Record& record = chunk->records[i];
     const uint8_t* data = record.late ? nullptr : cells.Keep(chunk->data(record), record.length);
     if (record.late && record.length <= kCarriedBytes) {
-      late.resize(record.length + kRecordFooterBytes);
+      if (late == nullptr) late = AllocateMemoryBlock(kCarriedBytes + kRecordFooterBytes);
+      const size_t bytes = record.length + kRecordFooterBytes;
       const absl::StatusOr<size_t> read =
-          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(late));
+          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(late.get(), bytes));
       if (!read.ok() && arrived.missing_offset() == record.offset + kRecordHeaderBytes) {
         chunk->next_is_late = true;
         CutAt(i, record.offset, chunk);
         break;
       }
       // What is damaged is told of by who works on it.
-      if (read.ok() && *read == late.size() && DataHolds(late.data(), record.length)) {
-        data = cells.Keep(late.data(), record.length);
-        chunk->bytes_read += late.size();
+      if (read.ok() && *read == bytes && DataHolds(late.get(), record.length)) {
+        data = cells.Keep(late.get(), record.length);
+        chunk->bytes_read += bytes;
       }
     }
     records->push_back({data, record.offset, record.length, file, 0});

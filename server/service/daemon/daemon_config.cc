@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
 #include "base/numa_node.h"
+#include "base/shown_url.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
 #include "server/service/daemon/remote_config.h"
@@ -69,6 +70,16 @@ absl::Status CheckRoot(const std::string& field, const std::string& path) {
   if (!path.empty() && path[0] == '/' && path.find('\0') == path.npos) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": expected an absolute path, found \"", path, "\""));
+}
+
+absl::Status CheckCacheRoot(const std::string& field, const std::string& path) {
+  if (!IsAddress(path)) return CheckRoot(field, path);
+  const bool has_bucket = path.size() > 5 && path[5] != '/';
+  if ((path.compare(0, 5, "s3://") == 0 || path.compare(0, 5, "gs://") == 0) && has_bucket)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, ": expected an absolute path, or a folder such as s3://bucket/made, found ",
+      ShownUrl(path)));
 }
 
 absl::Status CheckQuotas(const v1::DaemonConfig& config) {
@@ -204,7 +215,7 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   for (int i = 0; i < config->data_roots_size(); ++i)
     status.Update(CheckRoot(absl::StrCat("data_roots[", i, "]"), config->data_roots(i)));
   for (int i = 0; i < config->cache().roots_size(); ++i)
-    status.Update(CheckRoot(absl::StrCat("cache.roots[", i, "]"), config->cache().roots(i)));
+    status.Update(CheckCacheRoot(absl::StrCat("cache.roots[", i, "]"), config->cache().roots(i)));
   status.Update(CheckRange("cache.max_bytes", config->cache().max_bytes(), 0, INT64_MAX));
   status.Update(CheckRange("memory.max_bytes", memory->max_bytes(), 0, INT64_MAX));
   status.Update(

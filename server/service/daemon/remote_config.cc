@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_error.h"
 #include "base/shown_url.h"
 #include "io/remote/authorities.h"
 #include "io/remote/remote_environment.h"
@@ -114,6 +115,16 @@ RemotePrefix PrefixOf(const v1::RemotePlaceOptions& place) {
   return prefix;
 }
 
+// As for folders of this machine; but without cache { roots } only the daemon's owner writes to
+// addresses, since the credentials may be somebody else's.
+WriteRights RightsOf(const v1::DaemonConfig& config, bool has_owner) {
+  WriteRights rights;
+  for (const std::string& root : config.cache().roots())
+    if (IsAddress(root)) rights.folders.push_back(root);
+  rights.all = has_owner && config.cache().roots().empty() && config.data_roots().empty();
+  return rights;
+}
+
 }  // namespace
 
 absl::Status CheckRemote(const v1::RemoteFileOptions& remote) {
@@ -145,10 +156,15 @@ absl::Status CheckRemote(const v1::RemoteFileOptions& remote) {
 absl::StatusOr<RemoteOptions> RemoteOptionsOf(const v1::DaemonConfig& config,
                                               const Environment& environment, bool has_owner,
                                               uint64_t memory_bytes) {
-  if (!config.has_remote()) return RemoteOptionsOf(environment, has_owner, memory_bytes);
+  if (!config.has_remote()) {
+    absl::StatusOr<RemoteOptions> options = RemoteOptionsOf(environment, has_owner, memory_bytes);
+    if (options.ok()) options->writes = RightsOf(config, has_owner);
+    return options;
+  }
   const v1::RemoteFileOptions& remote = config.remote();
   RemoteOptions options;
   options.allowed_by = "remote { allow }";
+  options.writes = RightsOf(config, has_owner);
   options.is_off = remote.allow().empty();
   for (const std::string& prefix : remote.allow()) options.allowed.push_back(prefix);
   for (const std::string& prefix : remote.allow())

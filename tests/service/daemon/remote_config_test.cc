@@ -75,6 +75,35 @@ TEST_CASE("the configuration says what is read, and the environment only where i
   CHECK(!RemoteOptionsOf(*all, environment, false)->is_off);
 }
 
+TEST_CASE("who writes to addresses: the owner, or whoever is below cache { roots }") {
+  const auto rights = [](const char* text, bool has_owner) {
+    const auto config = ParseDaemonConfig(text, "c");
+    INFO(text << " " << config.status());
+    REQUIRE(config.ok());
+    const auto options = RemoteOptionsOf(*config, Allowing("*"), has_owner);
+    REQUIRE(options.ok());
+    return options->writes;
+  };
+  for (const std::string remote : {"", R"( remote { allow: "*" })"}) {
+    CHECK(rights(remote.c_str(), true).all);
+    CHECK(!rights(remote.c_str(), false).all);
+    const std::string data = R"(data_roots: "/data")" + remote;
+    CHECK(!rights(data.c_str(), true).all);
+    const std::string roots = R"(cache { roots: "/c" roots: "s3://bucket/made" })" + remote;
+    for (const bool has_owner : {false, true}) {
+      const WriteRights found = rights(roots.c_str(), has_owner);
+      CHECK(!found.all);
+      CHECK(found.folders == std::vector<std::string>{"s3://bucket/made"});
+    }
+  }
+  for (const char* const wrong : {"https://host.example/a", "s3://", "s3:///a", "made"}) {
+    const auto config = ParseDaemonConfig("cache { roots: '" + std::string(wrong) + "' }", "c");
+    INFO(wrong << " " << config.status());
+    CHECK(
+        absl::StrContains(config.status().message(), "cache.roots[0]: expected an absolute path"));
+  }
+}
+
 TEST_CASE("fault 54: what remote { } has wrong is refused with its place, and no secret is shown") {
   const struct {
     const char* text;

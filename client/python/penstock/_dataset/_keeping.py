@@ -77,11 +77,12 @@ class Keeping:
         """Runs the dataset once and writes its elements into the folder `path`, for Dataset.load.
 
         What was there is replaced when the last element is durable. The format is Penstock's own: one file, whatever the shards.
+        `path` may be an address ("s3://bucket/folder", "gs://bucket/folder"): then the file is one object, which is there whole or not at all.
 
         Args:
           compression: None or "NONE", or "GZIP": each element by itself.
           shard_func: gets an element and returns the number of its shard, an int64 of shape () from 0 to 2^32 - 1; traced, as map's
-            function. load's reader_func gets a dataset of each.
+            function. load's reader_func gets a dataset of each. Not for an address.
           checkpoint_args: refused; the file is whole or absent.
         """
         if compression not in ("NONE", "GZIP", None):
@@ -117,6 +118,8 @@ class Keeping:
     ) -> Dataset:
         """The elements that save(path) has written, in their order; global_shuffle() behind it permutes all of them.
 
+        At an address ("s3://…", "gs://…", "http://…") they are fetched ahead, and how many there are is not known beforehand.
+
         Args:
           element_spec, compression: ignored; the file knows.
           reader_func: makes one dataset of the dataset of all shards, in the order of their numbers:
@@ -146,10 +149,15 @@ def _loaded(folder, count, shard=None):
 
 
 def _folder(path):
-    """A folder's path for the daemon, whose own folder is another one than ours."""
+    """A folder's path for the daemon, whose own folder is another one than ours; or an address."""
     if not path:
         raise ValueError("expected the path of a folder")
-    return os.path.abspath(os.fsdecode(path))
+    name = os.fsdecode(path)
+    return name.rstrip("/") if _is_far(name) else os.path.abspath(name)
+
+
+def _is_far(folder):
+    return "://" in folder
 
 
 def _footer(file):
