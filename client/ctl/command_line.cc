@@ -229,7 +229,9 @@ int CommandLine::Run(int argc, char** argv) {
       std::fprintf(stderr, "%s: unknown word: %s%s\n", app_->get_name().c_str(),
                    unknown.front().c_str(), DidYouMean(unknown.front(), commands).c_str());
     }
-    if (error.get_name() == "ExtrasError") NameTheNearest(*app_, Outline(), unknown);
+    // Whose name is that of the program.
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      NameTheNearest(*app_, Outline(), unknown);
     // By stdio, as all else.
     std::ostringstream out, problem;
     code = app_->exit(error, out, problem) == 0 ? 0 : kUsageError;
