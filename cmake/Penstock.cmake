@@ -46,6 +46,10 @@ if(PENSTOCK_WERROR)
     target_compile_options(penstock_settings INTERFACE -Wno-error=uninitialized -Wno-error=maybe-uninitialized -Wno-error=restrict)
   endif()
 endif()
+# How long a vector of SVE is, only the processor says. Kernels count on a length that is known when they are compiled: NEON serves.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  target_compile_definitions(penstock_settings INTERFACE "HWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
+endif()
 if(PENSTOCK_SANITIZE)
   # Half the time to compile of -O2 -g; what the checks cost hides the difference in the tests' own time.
   set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")

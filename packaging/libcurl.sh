@@ -23,7 +23,8 @@ apt_get() {
 }
 apt_get update >/dev/null
 cd "$folder"
-version=$(apt_get source --print-uris curl | sed -n 's/.* curl_\(.*\)\.dsc .*/\1/p')
+# Where nothing of it lies: what is there already is not printed.
+version=$(cd apt && apt_get source --print-uris curl | sed -n 's/.* curl_\(.*\)\.dsc .*/\1/p')
 [ -n "$version" ] || { echo "libcurl.sh: apt offers no source of curl" >&2 && exit 1; }
 # What it is made of: the source, and this file.
 made="$version $(sha256sum <"$here/libcurl.sh")"

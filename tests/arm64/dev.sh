@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # arm64, cross-built. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
 #: ./dev test arm64 [PROGRAM]...
-#: unit tests for arm64: built here with Debian's cross compiler, and run under qemu-user (root); without PROGRAM those of base, ring, io and codec
+#: unit tests for arm64: built here with Debian's cross compiler, and run under qemu-user (root); without PROGRAM those of base, ring, io, codec and kernels
 
 arm64_packages=(g++-aarch64-linux-gnu qemu-user-static mmdebstrap)
-# What handles bytes that have to be equal on each machine, and the memory that processes share.
-arm64_programs=(tests_base tests_ring tests_io tests_codec)
+# What handles bytes that have to be equal on each machine, the memory that processes share, and loops of other instructions.
+arm64_programs=(tests_base tests_ring tests_io tests_codec tests_kernels)
 
 # A folder of what build_packages name, for arm64. Nothing of it is run while it is made.
 arm64_sysroot() {

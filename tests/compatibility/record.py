@@ -10,11 +10,14 @@ import tempfile
 import threading
 
 import left_behind
+import protocol
+
+_CONFIGURATION = pathlib.Path(__file__).parents[2] / "config" / "penstockd.textproto"
 
 
 def run(folder, *words):
     program = pathlib.Path(os.environ["PENSTOCK_BIN"], "penstock")
-    return subprocess.run([program, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+    return subprocess.run([program, *words], cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def start(folder, state):
@@ -29,10 +32,23 @@ def start(folder, state):
     return daemon, address
 
 
+def write_spec(folder, name, stages):
+    spec = folder / f"{name}.textproto"
+    spec.write_text(f'name: "{name}"\n' + stages.replace(" stage {", "\nstage {") + "\n")
+    return spec
+
+
 def record_cursors(folder):
+    saving = write_spec(folder, "saving", left_behind.SAVING)
+    run(folder, "run", saving.name)
+    saving.unlink()
+    # `documents` and `packed_texts` read one file, and an index of tokens is made in front of both.
+    write_spec(folder, left_behind.BY_TOKENS, left_behind.SPECS[left_behind.BY_TOKENS])
+    run(folder, "index", "--tokens", f"{left_behind.BY_TOKENS}.textproto")
     for name, stages in left_behind.SPECS.items():
-        spec = folder / f"{name}.textproto"
-        spec.write_text(f'name: "{name}"\n' + stages.replace(" stage {", "\nstage {") + "\n")
+        spec = write_spec(folder, name, stages)
+        if name in left_behind.KEEPING:
+            run(folder, "run", spec.name)
         cursor = f"{name}.cursor"
         run(folder, "run", spec.name, "--steps", str(left_behind.STEPS_BEFORE), "--cursor-out", cursor)
         (folder / f"{name}.tail").write_text(run(folder, "run", spec.name, "--resume", cursor, "--steps", str(left_behind.STEPS_BEHIND)))
@@ -97,6 +113,8 @@ def main(folder):
     run(folder, "index", "numbers-0.tfrecord")
     record_state(folder)
     record_hello(folder)
+    (folder / "protocol.txt").write_text("".join(f"{line}\n" for line in protocol.lines()))
+    shutil.copy(_CONFIGURATION, folder / "configuration.textproto")
     (folder / "refused.json").write_text("{}\n")
 
 

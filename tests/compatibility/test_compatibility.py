@@ -2,19 +2,24 @@
 
 import json
 import pathlib
+import re
 import shutil
 import socket
 import struct
+import subprocess
 
 import pytest
 
 import left_behind
-from programs import Daemon, Penstock
+import protocol
+from programs import Daemon, Penstock, program
 
 penstock = pytest.importorskip("penstock")
 
 _HERE = pathlib.Path(__file__).parent
 RELEASES = sorted(path.name for path in _HERE.iterdir() if (path / "refused.json").exists())
+# One of before the first release, by an earlier commit: it has fewer kinds of things.
+FIRST = "0.1.0"
 CURSORS = [(release, path.stem) for release in RELEASES for path in sorted((_HERE / release).glob("*.cursor"))]
 _REPLY_BYTES, _CODE_AT, _SIZE_AT, _MESSAGE_AT = 1024, 16, 32, 64  # of ring/attach.h; every release has them there
 
@@ -41,8 +46,24 @@ def changes(history):
 
 
 def test_there_is_a_release_with_every_kind_of_cursor():
-    assert "0.1.0" in RELEASES
-    assert {name for release, name in CURSORS if release == "0.1.0"} == set(left_behind.SPECS)
+    assert FIRST in RELEASES
+    assert {name for release, name in CURSORS if release == FIRST} == set(left_behind.SPECS)
+
+
+def test_every_kind_of_folder_and_index_is_there():
+    for name in [*left_behind.KEEPING, "saved"]:
+        assert list((_HERE / FIRST / name).iterdir()), name
+    indices = {path.name for path in (_HERE / FIRST).glob(".*.penstock-index")}
+    assert any(".tokens-" in name for name in indices)
+    assert {"numbers-0.tfrecord", "lines.txt", "documents.jsonl", "samples.tar"} <= {name[1:].removesuffix(".penstock-index") for name in indices}
+
+
+def test_every_op_is_in_a_spec_or_says_why_not():
+    stage = "penstock.v1.Stage."
+    ops = {line[len(stage):].split()[0] for line in protocol.lines() if line.startswith(stage)} - {"name", "draw_name"}
+    used = set(re.findall(r"stage \{ (\w+) \{", " ".join(left_behind.SPECS.values())))
+    assert used.isdisjoint(left_behind.LEFT_OUT)
+    assert ops == used | set(left_behind.LEFT_OUT)
 
 
 @pytest.mark.parametrize("release, name", CURSORS)
@@ -78,13 +99,77 @@ def test_state_folders(left, release):
 def test_indices(left, release):
     """An index is used or made again: the records are the same either way."""
     folder, _ = left(release)
-    index = folder / ".numbers-0.tfrecord.penstock-index"
-    assert index.exists()
+    specs = [name for name in left_behind.BY_INDEX if (folder / f"{name}.textproto").exists()]
+    assert "everywhere" in specs
     command = Penstock(folder)
-    with_index = command("run", "everywhere.textproto")
-    index.unlink()
-    assert with_index.code == 0, with_index
-    assert command("run", "everywhere.textproto").out == with_index.out
+
+    def rows():
+        done = {name: command("run", f"{name}.textproto", "--steps", 9) for name in specs}
+        assert [one for one in done.values() if one.code != 0] == []
+        return {name: one.out for name, one in done.items()}
+
+    with_indices = rows()
+    indices = list(folder.glob(".*.penstock-index"))
+    assert len(indices) >= len(specs)
+    for index in indices:
+        index.unlink()
+    assert rows() == with_indices
+
+
+@pytest.mark.parametrize("release", [FIRST])
+def test_saved_datasets(left, release):
+    """A cache may be made again; what `save` wrote is all that there is of it."""
+    folder, _ = left(release)
+    done = Penstock(folder)("run", "loaded.textproto")
+    assert done.code == 0 and len(lines(done.out)) == 3 * 60 // 7 + 1, done
+
+
+@pytest.mark.parametrize("release", [release for release in RELEASES if (_HERE / release / "protocol.txt").exists()])
+def test_no_name_or_number_of_the_protocol_is_gone(left, release):
+    """Older clients send them, specs and state folders hold them. What refused.json names under `protocol` may be gone."""
+    folder, refused = left(release)
+    old = lines((folder / "protocol.txt").read_text())
+    assert len(old) > 900
+    assert sorted(set(old) - set(protocol.lines())) == sorted(refused.get("protocol", []))
+
+
+def test_the_first_release_has_a_protocol():
+    assert (_HERE / FIRST / "protocol.txt").exists()
+
+
+def test_what_the_protocol_is_read_from():
+    text = """
+package p;
+service Calls {
+  rpc Ask(Question) returns (stream Answer);  // a { and a ;
+}
+message Outer {
+  reserved 9;
+  map<string, int64> sizes = 3;
+  message Inner {
+    optional string name = 1 [default = "}"];
+  }
+  oneof kind {
+    Inner inner = 1;
+  }
+  repeated Inner others = 2;
+}
+enum Colour { RED = 0; }
+"""
+    assert protocol.of_text(text) == [
+        "p.Calls.Ask(Question) stream Answer", "p.Outer.sizes = 3 map<string, int64>", "p.Outer.Inner.name = 1 string", "p.Outer.inner = 1 Inner",
+        "p.Outer.others = 2 repeated Inner", "p.Colour.RED = 0"]
+
+
+@pytest.mark.parametrize("release", [FIRST])
+def test_configurations(left, release):
+    folder, refused = left(release)
+    words = [program("penstockd"), "--config", folder / "configuration.textproto", "--check-config"]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60)
+    if "configuration" in refused:
+        assert done.returncode == 78 and refused["configuration"] in done.stderr, done
+    else:
+        assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize("release", RELEASES)

@@ -231,6 +231,15 @@ def test_help_is_a_word_too_and_an_unknown_one_names_the_nearest(penstock_comman
     assert done.code == 2 and 'unknown word: valdate, did you mean "validate"?' in done.err
 
 
+@pytest.mark.parametrize("words, hint", [
+    (["list", "--jsn"], 'unknown option: --jsn, did you mean "--json"?'), (["run", "SPEC", "--stepps=3"], 'unknown option: --stepps, did you mean "--steps"?'),
+    (["--sokcet", "/tmp/s", "list"], 'unknown option: --sokcet, did you mean "--socket"?'), (["list", "--nothing-like-it"], None)])
+def test_an_unknown_option_names_the_nearest(penstock_command, words, hint):
+    done = penstock_command(*words)
+    assert done.code == 2
+    assert hint in done.err if hint else "did you mean" not in done.err, done
+
+
 @pytest.mark.parametrize("name", ["penstock", "penstockd", "penstock-samples"])
 def test_the_release_of_every_program_is_the_packages(name):
     project = tomllib.loads((pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]

@@ -182,6 +182,29 @@ std::vector<CommandOutline> CommandLine::Outline() const {
   return outlines;
 }
 
+namespace {
+
+// For each word that is no option: the nearest of those that the command has.
+void NameTheNearest(const CLI::App& app, const std::vector<CommandOutline>& outlines,
+                    const std::vector<std::string>& words) {
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  std::vector<std::string> known;
+  for (const CommandOutline& outline : outlines) {
+    if (!outline.name.empty() && (commands.empty() || outline.name != commands[0]->get_name()))
+      continue;
+    for (const OptionOutline& option : outline.options) known.push_back(option.name);
+  }
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string nearest = DidYouMean(name, known);
+    if (!name.starts_with("--") || nearest.empty()) continue;
+    std::fprintf(stderr, "%s: unknown option: %s%s\n", app.get_name().c_str(), name.c_str(),
+                 nearest.c_str());
+  }
+}
+
+}  // namespace
+
 int CommandLine::Run(int argc, char** argv) {
   int code = 0;
   try {
@@ -204,6 +227,9 @@ int CommandLine::Run(int argc, char** argv) {
       std::fprintf(stderr, "%s: unknown word: %s%s\n", app_->get_name().c_str(),
                    unknown.front().c_str(), DidYouMean(unknown.front(), commands).c_str());
     }
+    // Whose name is that of the program.
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      NameTheNearest(*app_, Outline(), unknown);
     // By stdio, as all else.
     std::ostringstream out, problem;
     code = app_->exit(error, out, problem) == 0 ? kDone : kUsage;
