@@ -9,6 +9,7 @@
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
 #include "client/ctl/describe.h"
+#include "client/ctl/describe_helpers.h"
 #include "client/ctl/describe_remote.h"
 #include "client/ctl/json_line.h"
 
@@ -103,6 +104,11 @@ void PrintStages(const Interval& interval) {
   }
 }
 
+void PrintHelpers(const v1::PipelineStats& stats) {
+  for (const v1::HelperStats& helper : stats.helpers())
+    std::printf("\n%s\n", DescribeHelper(helper).c_str());
+}
+
 void PrintShared(const v1::PipelineStats& stats) {
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
     std::printf("\n%s\n", DescribeShared(prefix).c_str());
@@ -136,6 +142,7 @@ void Print(const v1::PipelineStats& before, const v1::PipelineStats& stats) {
   const Interval interval{before, stats};
   PrintTotals(interval);
   PrintStages(interval);
+  PrintHelpers(stats);
   PrintShared(stats);
   PrintConsumers(stats);
   PrintBottleneck(stats);

@@ -9,6 +9,7 @@
 #include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "base/stop_flag.h"
+#include "server/engine/tensor/unwanted_slot.h"
 
 namespace penstock {
 namespace {
@@ -131,7 +132,7 @@ bool Worker::Once(FrontResult* front) {
       if (*front == FrontResult::kForward) site_.trace.Add(number_, WorkKind::kFront, begin);
     }
   }
-  if (RunBack()) return true;
+  if (RunBack() || RunLent()) return true;
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
   if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunErrand() || RunSection())
     return true;
@@ -143,14 +144,16 @@ bool Worker::Once(FrontResult* front) {
 }
 
 bool Worker::RunBlock() {
-  const std::optional<BlockTask> task =
-      site_.steps.Take(GrainsOfTask(), /*from_back=*/number_ % 2 == 1);
+  const bool from_back = number_ % 2 == 1;
+  std::optional<BlockTask> task = site_.lent.TakeReturned(GrainsOfTask(), from_back);
+  if (!task) task = site_.steps.Take(GrainsOfTask(), from_back);
   if (!task) return false;
   if (holds_) {
     task_ = task;
     return true;
   }
-  if (!site_.away_nodes.empty() || site_.blocks.has_far_files()) {
+  if ((!site_.away_nodes.empty() || site_.blocks.has_far_files()) &&
+      !IsUnwanted(task->step->slot)) {
     AwayBlock* const block = site_.blocks.Take(clock_);
     block->block = task;
     GoOn(block);
@@ -184,7 +187,7 @@ void Worker::Learn(uint64_t ticks_a_row) {
 uint32_t Worker::Fill(const BlockTask& task) {
   Step& step = *task.step;
   const uint32_t first = task.first_grain * site_.plan.grain_rows();
-  if (first >= step.rows) return 0;
+  if (first >= step.rows || IsUnwanted(step.slot)) return 0;
   const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.rows - first);
   runner_.Run(site_.plan.program(), &step, first, rows);
   return rows;
@@ -194,9 +197,28 @@ void Worker::Finish(const BlockTask& task) {
   Step& step = *task.step;
   if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains)
     return;  // SYNC block-done
-  runner_.Complete(site_.plan.program(), &step);
-  step.done.store(true, std::memory_order_release);  // SYNC step-done
+  if (!IsUnwanted(step.slot)) runner_.Complete(site_.plan.program(), &step);
+  // Before somebody else may publish it, with which it becomes another one's.
+  if (site_.lent.is_used()) site_.lent.Passed(step.info);
+  Finish(&step);
+}
+
+void Worker::Finish(Step* step) {
+  step->done.store(true, std::memory_order_release);  // SYNC step-done
   site_.steps.Commit();
+}
+
+bool Worker::RunLent() {
+  if (!site_.lent.is_used()) return false;
+  bool is_back = false;
+  if (Step* const made = site_.lent.TakeMade(&is_back)) {
+    Finish(made);
+  } else if (is_back) {
+    site_.work.NotifyAll();
+  } else {
+    return site_.lent.LendOne();
+  }
+  return true;
 }
 
 bool Worker::RunSection() {
