@@ -13,6 +13,8 @@ whole       batches that a function of the whole batch has made
 bytes_read  of records of 64 KiB, by one of eight hosts: `of_all`, at most 1.1 / 8 by promise
 reworld     `seconds` from the last batch of the old hosts to the first of the new ones, changed by the daemon while it runs; `resume_seconds` from a state to its
             first batch, in the same daemon: `ratio`, at most 2 by promise
+transport   steps of 12 MiB from one process to another as a helper sends them, with checksums: processor seconds a GiB of who takes them into a slot
+            (0.6 at most by promise, 1.1 by TLS), and of who sends them
 """
 
 import argparse
@@ -22,6 +24,7 @@ import os
 import pathlib
 import re
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,7 +38,7 @@ from daemon import ctl, daemon, spec_text
 from sample_data import FOLDER, shards, warm
 from window import process_cpu_seconds
 
-CASES = ["images", "chess", "filter", "unbatch", "gzip", "whole", "bytes_read", "reworld"]
+CASES = ["images", "chess", "filter", "unbatch", "gzip", "whole", "bytes_read", "reworld", "transport"]
 HOSTS, HOST = 8, 3
 WARM_UP_SECONDS = 0.5
 
@@ -166,6 +169,28 @@ def reworld(folder, records, pairs):
          ratio=round(statistics.median(gap / resume for gap, resume in zip(gaps, resumes)), 3))
 
 
+def certificates(folder):
+    """Of an authority, which is the certificate of both sides itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=bench",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"], check=True, capture_output=True)
+    (folder / "key.pem").chmod(0o600)
+    (folder / "authority.pem").write_bytes((folder / "certificate.pem").read_bytes())
+
+
+def transport(folder, times, steps):
+    program = pathlib.Path(__file__).parents[2] / "build/release/bin/bench_helper_transport"
+    certificates(folder)
+    for by in ("plain", "TLS"):
+        runs = []
+        for _ in range(times):
+            done = subprocess.run([program, str(12 << 20), str(steps), *([folder] if by == "TLS" else [])], check=True, capture_output=True, text=True)
+            runs.append(json.loads(done.stdout))
+            log(f"transport: {by} {done.stdout.strip()}")
+        asker = [run["asker_s_per_gib"] for run in runs]
+        show(case="transport", by=by, asker_s_per_gib=statistics.median(asker), least=min(asker), greatest=max(asker), promised=0.6 if by == "plain" else 1.1,
+             helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in runs), gib_per_s=statistics.median(run["gib_per_s"] for run in runs))
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--quick", action="store_true")
@@ -195,6 +220,8 @@ def main():
                 bytes_read(folder)
             elif case == "reworld":
                 reworld(folder, records, pairs)
+            elif case == "transport":
+                transport(folder, pairs, 100 if given.quick else 300)
             else:
                 row_cost(case, folder, specs[case](), pairs, seconds)
 
