@@ -31,7 +31,7 @@ absl::StatusOr<HostAndPort> Split(const std::string& text) {
   HostAndPort parts;
   if (colon != text.npos && absl::SimpleAtoi(text.substr(colon + 1), &port)) {
     parts = {text.substr(0, colon), text.substr(colon + 1)};
-    if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']')
+    if (parts.host.size() > 1 && parts.host.front() == '[' && parts.host.back() == ']')
       parts.host = parts.host.substr(1, parts.host.size() - 2);
     else if (parts.host.find(':') != text.npos)
       parts.host.clear();

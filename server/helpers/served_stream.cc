@@ -125,9 +125,7 @@ absl::Status ServedStream::Serve(ring::Descriptor socket) {
   Wire wire(std::move(socket), std::move(session), stop_, bell.get());
   absl::Status status = wire.Handshake(kPatience);
   if (!status.ok()) return status;
-  status = CheckPeer(wire);
-  if (status.ok()) status = Run(wire, bell.get());
-  return status;
+  return Run(wire, bell.get());
 }
 
 absl::Status ServedStream::Run(Wire& wire, int bell) {
@@ -137,10 +135,14 @@ absl::Status ServedStream::Run(Wire& wire, int bell) {
   v1::HelperHello hello;
   if (first->kind != FrameKind::kHello || !hello.ParseFromString(meta))
     return absl::DataLossError("what comes first is no question of a daemon");
-  absl::StatusOr<Asked> asked = Understand(hello, means_);
+  absl::StatusOr<Asked> asked = absl::UnknownError("");
   std::optional<StepSink> sink;
   std::unique_ptr<Executor> executor;
-  absl::Status status = asked.status();
+  absl::Status status = CheckPeer(wire);
+  if (status.ok()) {
+    asked = Understand(hello, means_);
+    status = asked.status();
+  }
   if (status.ok()) {
     sink.emplace(*asked->plan, asked->options.start.step, asked->most_steps, [bell] {
       const uint64_t one = 1;

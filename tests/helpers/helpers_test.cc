@@ -57,6 +57,10 @@ uint64_t StepsOf(const RunResult& result) {
 
 TEST_CASE("whoever makes a step, its bytes and its cursor are those of a run alone") {
   const ContractFiles files;
+  REQUIRE(RunText(files.Spec("$RANGE | map { out: 'a = value' out: 'b = random_uniform([3], "
+                             "seed=1) + value' } | save { path: 'FOLDER/saved' } | batch { "
+                             "batch_size: 50 }"))
+              .status.ok());
   const GoodHelper first, second;
   uint64_t helped_steps = 0;
   int helped_pipelines = 0;
@@ -362,7 +366,7 @@ TEST_CASE("a helper with other files refuses, says what differs, and is left out
   const GoodHelper helper(others);
   const auto plan = MustPlan(Stages(absl::StrCat(
       "tfrecord { files: '", own,
-      "' } | parse_example { feature { name: 'n' dtype: DATA_TYPE_INT64 } } | map { out: 'r = n + "
+      "' } | parse_example { feature { key: 'n' int64 {} } } | map { out: 'r = n + "
       "sum(random_uniform([40000], seed=1))' } | batch { batch_size: 4 } | repeat { count: 5 }")));
   const RunResult helped = RunWith(plan, {helper.port}, 0);
   CHECK(Difference(helped, RunPlan(plan)) == "");
@@ -375,7 +379,7 @@ TEST_CASE("a row that fails is told as it is without helpers") {
   const ContractFiles files;
   const GoodHelper good;
   const auto plan = MustPlan(files.Spec(
-      "$RANGE | map { out: 'a = gather([1, 2, 3], value // 20) + sum(random_uniform([40000], "
+      "$RANGE | map { out: 'a = take([1, 2, 3], value // 20) + sum(random_uniform([40000], "
       "seed=1))' } | batch { batch_size: 4 }"));
   const RunResult alone = RunPlan(plan);
   CHECK(!alone.status.ok());

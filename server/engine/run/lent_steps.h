@@ -48,6 +48,12 @@ class LentSteps {
 
   bool is_used() const { return lender_ != nullptr; }
 
+  // Whether somebody has room for a step, and there are not two that nobody has begun: the front is wanted then.
+  bool WantsSteps() const {
+    return lender_ != nullptr && steps_.grains_left() < 2 * steps_.grains_per_step() &&
+           lender_->HasRoom() && !steps_.finished();
+  }
+
   // Lends the next step, if somebody has room and it is whole; one more is left for the workers.
   bool LendOne();
   // A step has been dealt out; its cursor is that of the next one.

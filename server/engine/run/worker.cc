@@ -124,10 +124,12 @@ void Worker::WaitForSlot() {
 bool Worker::Once(FrontResult* front) {
   *front = FrontResult::kStuck;
   const bool at_home = site_.front_worker.load(std::memory_order_relaxed) == number_;
-  if (site_.assembler.IsWanted(at_home)) {
+  if (site_.assembler.IsWanted(at_home) || site_.lent.WantsSteps()) {
     if (const std::unique_lock<std::mutex> lock = site_.assembler.TryLock(); lock.owns_lock()) {
       const uint64_t begin = site_.trace.Now();
-      *front = site_.assembler.Run(clock_);
+      do {
+        *front = site_.assembler.Run(clock_);
+      } while (*front == FrontResult::kForward && site_.lent.WantsSteps());
       site_.front_worker.store(number_, std::memory_order_relaxed);
       if (*front == FrontResult::kForward) site_.trace.Add(number_, WorkKind::kFront, begin);
     }
