@@ -27,7 +27,7 @@
 #: ./dev bench remote [--quick] [--cases A,B]
 #: files over HTTP beside a bare loop of libcurl, with latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua)
 #: ./dev bench formats [--quick] [--cases A,B]
-#: Arrow files beside pyarrow and Hugging Face's datasets, tars beside webdataset and our own TFRecords
+#: Arrow files, tars, Parquet and source processes, beside the packages that read them
 #: ./dev bench NAME
 #: one program of bench/ (kernels: expressions against hand-written loops and NumPy)
 #: ./dev photos
@@ -38,7 +38,7 @@ photo_package=lomiri-wallpapers-16.04
 bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
-formats_python_packages=(numpy pyarrow datasets torch webdataset)
+formats_python_packages=(numpy pyarrow datasets torch webdataset grain)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked
@@ -118,6 +118,7 @@ bench_python() {
 bench_text() {
   deps >&2
   [ -n "${PENSTOCK_BENCH_TEXT_PYTHON-}" ] || make_venv build/text-venv tokenizers==0.23.3 tiktoken==0.14.0 numpy grain >&2
+  [ -n "${PENSTOCK_BENCH_ZEPHON_PYTHON-}" ] || make_venv build/zephon-venv zephon==0.2.0 tokenizers==0.23.3 transformers >&2
   build release >&2
   with_python .venv/bin/python bench/text/run.py "$@"
 }

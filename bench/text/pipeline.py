@@ -1,8 +1,8 @@
 """JSON lines to packed sequences, and resuming in the middle: a part of `./dev bench text`.
 
 pipeline        pages of English in JSON lines, of which `text` is decoded, tokenised by a byte-level BPE of 32,768 tokens and packed into batches of 8
-                sequences of 2,048, one after another (bench_text_pack); beside a loop of json, tiktoken and NumPy, and Grain's ConcatThenSplit over
-                json and tokenizers, one process each. `ours` and `theirs` are tokens a second of processor time.
+                sequences of 2,048, one after another (bench_text_pack); beside a loop of json, tiktoken and NumPy, Grain's ConcatThenSplit over
+                json and tokenizers, and Zephon's packing by "wrap" over the same tokenizer, one process each. `ours` and `theirs` are tokens a second of processor time.
 resume          the same in a global shuffle, by windows of 10,000 documents: the time from a cursor to the first batch, with an index of tokens and
                 without one, in a process whose plan is made (bench_engine_resume). At most 20 ms are asked for with the index, and a cursor of 1 KB.
 
@@ -22,6 +22,7 @@ CASES = ("pipeline", "resume")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "release" / "bin"
 PYTHON = os.environ.get("PENSTOCK_BENCH_TEXT_PYTHON", str(ROOT / "build/text-venv/bin/python"))
+ZEPHON_PYTHON = os.environ.get("PENSTOCK_BENCH_ZEPHON_PYTHON", str(ROOT / "build/zephon-venv/bin/python"))
 LENGTH, BATCH, FILES = 2048, 8, 4
 
 PREPARE = """
@@ -79,7 +80,33 @@ packed = grain.experimental.ConcatThenSplitIterDataset(documents, length_struct=
 batches = sum(1 for _ in packed)
 print(json.dumps({"tokens": count, "cpu_s": time.process_time() - before}))
 """
-PEERS = {"tiktoken": TIKTOKEN, "grain and tokenizers": GRAIN}
+# It has no end; as many batches as a pass has. It makes some batches more than are taken.
+ZEPHON = """
+import json, os, resource, sys
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["RAYON_NUM_THREADS"] = "1"
+from transformers import PreTrainedTokenizerFast
+from zephon import Pipeline
+from zephon.io import Dataset
+from zephon.work import MixtureSpec, StaticMixtureWorkSource
+def cpu():
+    return sum(sum(resource.getrusage(whose)[:2]) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+path = os.path.join(sys.argv[1], "../../build/text/gpt2.json")
+tokenizer = PreTrainedTokenizerFast(tokenizer_file=path, eos_token="<|endoftext|>")
+length, batch, steps = int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+before = cpu()
+dataset = Dataset.from_path("train", os.path.dirname(sys.argv[2]))
+work = StaticMixtureWorkSource(datasets=[dataset], mixture=MixtureSpec({"train": 1.0}), seed=1, chunk_size=256)
+texts = Pipeline(work).decode_text().tokenize(tokenizer, field="text", special_tokens="none", add_attention_mask=False)
+tokens = 0
+for taken in texts.pack_flat(length, algorithm="wrap").batch(batch):
+    tokens += taken.to_training()["input_ids"].size
+    if tokens >= steps * length * batch:
+        break
+print(json.dumps({"tokens": tokens, "cpu_s": cpu() - before}), flush=True)
+os._exit(0)
+"""
+PEERS = {"tiktoken": (PYTHON, TIKTOKEN), "grain and tokenizers": (PYTHON, GRAIN), "zephon": (ZEPHON_PYTHON, ZEPHON)}
 
 
 def last_line(*words):
@@ -93,7 +120,7 @@ def spec(folder, name, before_map="", batch=BATCH):
     path = folder / f"{name}.textproto"
     path.write_text(f"""
 name: "{name}"
-stage {{ json_lines {{ files: "{folder}/part-*.jsonl" cycle_length: {FILES} }} }}
+stage {{ json_lines {{ files: "{folder}/data/part-*.jsonl" cycle_length: {FILES} }} }}
 {before_map}
 stage {{ decode_json {{ feature {{ name: "text" dtype: "string" }} }} }}
 stage {{ map {{ out: "tokens = tokenize(text, '{ROOT}/build/text/gpt2.json')" }} }}
@@ -107,12 +134,12 @@ stage {{ repeat {{}} }}
 def pipeline(folder, tokens, turns, threads):
     steps = tokens // (LENGTH * BATCH)
     path = spec(folder, "pipeline")
-    for peer, program in PEERS.items():
+    for peer, (python, program) in PEERS.items():
         ratios, ours, theirs = [], [], []
         for _ in range(turns):
             run = last_line(BIN / "bench_text_pack", "--spec", path, "--steps", steps, "--workers", threads)
             ours.append(1e9 / run["cpu_ns_per_token"])
-            other = last_line(PYTHON, "-c", program, ROOT / "tests/text", f"{folder}/part-*.jsonl", LENGTH, BATCH)
+            other = last_line(python, "-c", program, ROOT / "tests/text", f"{folder}/data/part-*.jsonl", LENGTH, BATCH, steps)
             theirs.append(other["tokens"] / other["cpu_s"])
             ratios.append(ours[-1] / theirs[-1])
         print(json.dumps({
@@ -149,8 +176,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         size = 4_000_000 if arguments.quick else 60_000_000
-        subprocess.run([PYTHON, "-c", PREPARE, ROOT / "tests/text", folder, str(size), str(FILES)], check=True, stdout=sys.stderr)
-        counted = last_line(PYTHON, "-c", TIKTOKEN, ROOT / "tests/text", f"{folder}/part-*.jsonl", LENGTH, BATCH)["tokens"]
+        (folder / "data").mkdir()
+        subprocess.run([PYTHON, "-c", PREPARE, ROOT / "tests/text", folder / "data", str(size), str(FILES)], check=True, stdout=sys.stderr)
+        counted = last_line(PYTHON, "-c", TIKTOKEN, ROOT / "tests/text", f"{folder}/data/part-*.jsonl", LENGTH, BATCH)["tokens"]
         if "pipeline" in wanted:
             pipeline(folder, counted, turns, arguments.threads)
         if "resume" in wanted:

@@ -10,19 +10,14 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/new_thread.h"
 #include "client/ctl/daemon_connection.h"
+#include "client/ctl/ending_signals.h"
 
 namespace penstock::ctl {
 
-DeleteAtSignal::DeleteAtSignal(std::string socket) : socket_(std::move(socket)) {
-  sigemptyset(&taken_);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction action = {};
-    // One that is ignored would be told all the same while it is blocked.
-    if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-      sigaddset(&taken_, number);
-  }
-  pthread_sigmask(SIG_BLOCK, &taken_, &before_);
+DeleteAtSignal::DeleteAtSignal(std::string socket)
+    : socket_(std::move(socket)), taken_(BlockEndingSignals(&before_)) {
   signals_ = ring::Descriptor(signalfd(-1, &taken_, SFD_CLOEXEC));
   end_ = ring::Descriptor(eventfd(0, EFD_CLOEXEC));
   if (!signals_ || !end_) {
@@ -30,7 +25,12 @@ DeleteAtSignal::DeleteAtSignal(std::string socket) : socket_(std::move(socket)) 
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     return;
   }
-  thread_ = std::thread([this] { Wait(); });
+  absl::StatusOr<std::thread> thread = NewThread("signals", [this] { Wait(); });
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
 }
 
 DeleteAtSignal::~DeleteAtSignal() {

@@ -36,8 +36,8 @@ class DeleteAtSignal {
   [[noreturn]] void EndBy(int number);
 
   const std::string socket_;
-  sigset_t taken_;   // constant after construction
-  sigset_t before_;  // likewise
+  sigset_t before_;       // constant after construction
+  const sigset_t taken_;  // behind before_, which it sets
   ring::Descriptor signals_;
   ring::Descriptor end_;
   std::mutex mutex_;

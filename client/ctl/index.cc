@@ -12,9 +12,12 @@
 #include "client/ctl/named_files.h"
 #include "client/ctl/progress_bar.h"
 #include "client/ctl/spec_arguments.h"
+#include "client/ctl/stop_at_signal.h"
 #include "io/record/named_access.h"
 #include "io/record/record_index.h"
 #include "io/record/tfrecord_access.h"
+#include "io/remote/object_index_store.h"
+#include "io/remote/remote_client.h"
 
 namespace penstock::ctl {
 namespace {
@@ -25,6 +28,7 @@ struct IndexCommandOptions {
   std::string format = TfrecordAccess().IndexKey();
   bool verify = false;
   bool skip_damage = false;
+  bool upload = false;
   std::string tokens;  // a spec's path
   int workers = 0;
 };
@@ -77,6 +81,9 @@ int Index(const IndexCommandOptions& command) {
                  NamesOfAccesses().c_str(), command.format.c_str());
     return 2;
   }
+  // Before there are other threads.
+  std::optional<StopAtSignal> signals;
+  if (command.upload) signals.emplace();
   std::vector<std::string> others;
   const auto files = NamedFiles::Match(command.files, &others);
   if (!files.ok()) {
@@ -87,10 +94,21 @@ int Index(const IndexCommandOptions& command) {
   uint64_t bytes_before = 0;
   uint64_t records = 0;
   bool all = others.empty();
-  // Nothing is written beside objects: their indices go where a private daemon of this user looks for them.
+  // Nothing is written beside objects unasked: their indices go where a private daemon of this user looks for them.
   FolderIndexStore near(LocalFileSystem(), command.cache_dir);
   FolderIndexStore far((*files)->system(),
                        command.cache_dir.empty() ? CacheFolder("index") : command.cache_dir);
+  std::optional<RemoteClient> client;
+  std::optional<ObjectIndexStore> beside;
+  if (command.upload) {
+    const absl::StatusOr<RemoteOptions> remote = NamedFiles::Options();
+    if (!remote.ok()) {
+      std::fprintf(stderr, "penstock index: %s\n", std::string(remote.status().message()).c_str());
+      return 1;
+    }
+    client.emplace(*remote, ProcessEnvironment());
+    beside.emplace((*files)->system(), *client);
+  }
   for (const std::string& path : others)
     std::fprintf(stderr, "penstock index: no regular file: %s\n", path.c_str());
   for (const ListedFile& file : (*files)->files()) {
@@ -99,8 +117,9 @@ int Index(const IndexCommandOptions& command) {
         .on_damage = command.skip_damage ? OnDamage::kSkipRecord : OnDamage::kFail,
         .progress = [&](uint64_t done) { progress.Show(bytes_before + done, file.path); },
     };
-    FolderIndexStore& store = IsAddress(file.path) ? far : near;
-    if (!IndexFile(**files, file, *access, store, options, progress, &records)) all = false;
+    IndexStore* store = &near;
+    if (IsAddress(file.path)) store = beside ? static_cast<IndexStore*>(&*beside) : &far;
+    if (!IndexFile(**files, file, *access, *store, options, progress, &records)) all = false;
     bytes_before += file.size_bytes;
   }
   std::printf("%llu records in %zu files\n", static_cast<unsigned long long>(records),
@@ -170,9 +189,14 @@ void AddIndex(Command root, const std::string& socket) {
   command.Add(
       "--tokens", &options->tokens,
       "Instead of records, count the tokens of each document that the `pack` of SPEC packs");
-  command.Add("--cache-dir", &options->cache_dir,
-              "Folder for the indices if the data's folder cannot be written, or the data lies at "
-              "addresses");
+  const Option cache_dir = command.Add(
+      "--cache-dir", &options->cache_dir,
+      "Folder for the indices if the data's folder cannot be written, or the data lies at "
+      "addresses");
+  command
+      .AddFlag("--upload", &options->upload,
+               "Put the index of each object beside it, into its bucket (s3://, gs://)")
+      .Excludes(cache_dir);
   command.Add("--format", &options->format,
               "What the records are: " + NamesOfAccesses() + " (" + options->format + ")");
   command.AddFlag("--verify", &options->verify, "Check the data's checksums too, where it has any");

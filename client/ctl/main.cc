@@ -4,6 +4,7 @@
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/completion.h"
+#include "client/ctl/fetch.h"
 #include "client/ctl/index.h"
 #include "client/ctl/inspect.h"
 #include "client/ctl/make_sample.h"
@@ -20,8 +21,8 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
     AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample, AddIndex,
 };
-constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify, AddInspect,
-                                                   AddCache};
+constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify,
+                                                   AddInspect,    AddCache, AddFetch};
 
 int Main(int argc, char** argv) {
   GuardTerminals();

@@ -11,11 +11,13 @@
 
 namespace penstock::ctl {
 
+absl::StatusOr<RemoteOptions> NamedFiles::Options() {
+  return RemoteOptionsOf(ProcessEnvironment(), /*has_owner=*/true);
+}
+
 absl::Status NamedFiles::AddFar(const std::string& pattern) {
   if (far_ == nullptr) {
-    // As a process' own daemon: the user reads what he may read anyway.
-    absl::StatusOr<RemoteOptions> options =
-        RemoteOptionsOf(ProcessEnvironment(), /*has_owner=*/true);
+    absl::StatusOr<RemoteOptions> options = Options();
     if (!options.ok()) return options.status();
     auto far = std::make_unique<RemoteFileSystem>(LocalFileSystem(), *std::move(options));
     if (absl::Status status = far->status(); !status.ok()) return status;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/file.h"
+#include "io/remote/remote_options.h"
 
 namespace penstock::ctl {
 
@@ -20,6 +21,9 @@ class NamedFiles {
   // the environment's settings for addresses are wrong.
   static absl::StatusOr<std::unique_ptr<NamedFiles>> Match(const std::vector<std::string>& patterns,
                                                            std::vector<std::string>* others);
+
+  // What the environment says of addresses, as of a process' own daemon: the user reads what he may read anyway.
+  static absl::StatusOr<RemoteOptions> Options();
 
   // In the byte order of their paths.
   const std::vector<ListedFile>& files() const { return files_; }

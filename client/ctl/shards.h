@@ -18,7 +18,7 @@ namespace penstock::ctl {
 
 class ShardSet {
  public:
-  // Makes the folder if needed. Refuses one that holds shards of this stem in another number, since
+  // Makes the folder if needed; it may be an address (s3://bucket/folder), for at most 64 shards. Refuses one that holds shards of this stem in another number, since
   // a glob would read both sets.
   static absl::StatusOr<ShardSet> Create(const std::string& directory, const std::string& stem,
                                          int num_shards);

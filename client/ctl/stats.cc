@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <numeric>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "client/ctl/commands.h"
 #include "client/ctl/daemon_connection.h"
@@ -15,6 +18,10 @@
 
 namespace penstock::ctl {
 namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
 
 // What happened between two snapshots; from the beginning if the first is empty.
 struct Interval {
@@ -109,6 +116,57 @@ void PrintHelpers(const v1::PipelineStats& stats) {
     std::printf("\n%s\n", DescribeHelper(helper).c_str());
 }
 
+// How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight. `stats` names an input by its last
+// stage.
+void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
+  const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
+  const FieldDescriptor* op = stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
+  if (op == nullptr) return;
+  const Message& options = stage.GetReflection()->GetMessage(stage, op);
+  const Reflection& reflection = *options.GetReflection();
+  std::vector<FieldDescriptor const*> fields;
+  reflection.ListFields(options, &fields);
+  std::vector<const v1::Input*> inputs;
+  for (const FieldDescriptor* field : fields) {
+    if (field->message_type() != v1::Input::descriptor()) continue;
+    const int count = field->is_repeated() ? reflection.FieldSize(options, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const Message& input = field->is_repeated() ? reflection.GetRepeatedMessage(options, field, i)
+                                                  : reflection.GetMessage(options, field);
+      inputs.push_back(static_cast<const v1::Input*>(&input));
+    }
+  }
+  for (const v1::Input* input : inputs) {
+    for (const v1::Stage& nested : input->stage()) PrintDrawn(nested, stats);
+  }
+  const FieldDescriptor* weight = options.GetDescriptor()->FindFieldByName("weight");
+  if (weight == nullptr || inputs.empty()) return;
+  const bool is_weighed = reflection.FieldSize(options, weight) == static_cast<int>(inputs.size());
+  std::vector<uint64_t> drawn;
+  std::vector<double> wanted;
+  size_t width = stage.name().size() + 6;
+  for (const v1::Input* input : inputs) {
+    const std::string& name = input->stage(input->stage_size() - 1).name();
+    width = std::max(width, name.size());
+    drawn.push_back(0);
+    for (const v1::StageStats& one : stats.stages())
+      if (one.name() == name) drawn.back() = one.elements();
+    const int i = static_cast<int>(wanted.size());
+    wanted.push_back(is_weighed ? reflection.GetRepeatedDouble(options, weight, i) : 1);
+  }
+  const auto share = [](const auto& of, size_t i) {
+    const double sum = std::accumulate(of.begin(), of.end(), 0.0);
+    return sum > 0 ? 100 * static_cast<double>(of[i]) / sum : 0;
+  };
+  std::printf("\n%-*s  %14s  %7s  %7s\n", static_cast<int>(width),
+              (stage.name() + " DRAWS").c_str(), "ELEMENTS", "SHARE", "WEIGHT");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    std::printf("%-*s  %14llu  %5.1f %%  %5.1f %%\n", static_cast<int>(width),
+                inputs[i]->stage(inputs[i]->stage_size() - 1).name().c_str(),
+                static_cast<unsigned long long>(drawn[i]), share(drawn, i), share(wanted, i));
+  }
+}
+
 void PrintShared(const v1::PipelineStats& stats) {
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix())
     std::printf("\n%s\n", DescribeShared(prefix).c_str());
@@ -138,11 +196,16 @@ void PrintBottleneck(const v1::PipelineStats& stats) {
   }
 }
 
-void Print(const v1::PipelineStats& before, const v1::PipelineStats& stats) {
+void Print(DaemonConnection& daemon, const v1::PipelineStats& before,
+           const v1::PipelineStats& stats) {
   const Interval interval{before, stats};
   PrintTotals(interval);
   PrintStages(interval);
   PrintHelpers(stats);
+  // Without a pipeline any more there is no spec, and what was asked for is told all the same.
+  if (const auto pipeline = daemon.Get(stats.name()); pipeline.ok()) {
+    for (const v1::Stage& stage : pipeline->spec().stage()) PrintDrawn(stage, stats);
+  }
   PrintShared(stats);
   PrintConsumers(stats);
   PrintBottleneck(stats);
@@ -170,7 +233,7 @@ absl::Status Follow(DaemonConnection& daemon, const StatsArguments& arguments) {
   return daemon.WatchStats(request, [&](const v1::PipelineStats& stats) {
     if (arguments.json) return PrintJson(stats).ok() && std::fflush(stdout) == 0;
     if (!before.name().empty()) {
-      Print(Before(before, stats), stats);
+      Print(daemon, Before(before, stats), stats);
       std::printf("\n");
       if (std::fflush(stdout) != 0) return false;  // CommandLine says so
     }
@@ -196,7 +259,7 @@ absl::Status Stats(const std::string& socket, const StatsArguments& arguments) {
   }
   const auto stats = daemon->Stats(arguments.name);
   if (!stats.ok()) return stats.status();
-  Print(Before(before, *stats), *stats);
+  Print(*daemon, Before(before, *stats), *stats);
   return absl::OkStatus();
 }
 

@@ -7,7 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/file_error.h"
 #include "client/ctl/match_files.h"
+#include "client/ctl/named_output.h"
+#include "client/ctl/stop_at_signal.h"
 #include "io/record/example_builder.h"
 #include "io/record/tfrecord_writer.h"
 
@@ -23,6 +26,9 @@ struct WriteOptions {
 int Run(const WriteOptions& options) {
   JsonLinesOptions jsonl = options.jsonl;
   jsonl.out = options.out;
+  std::optional<StopAtSignal> signals;
+  // What a signal leaves of a file is replaced by the next run; parts in a bucket would stay.
+  if (IsAddress(options.out)) signals.emplace();
   const absl::StatusOr<uint64_t> records =
       jsonl.path.empty() ? WriteFiles(options.out, options.files) : WriteJsonLines(jsonl);
   if (!records.ok()) {
@@ -51,7 +57,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 void AddWrite(Command root) {
   auto options = std::make_shared<WriteOptions>();
   Command command = root.AddCommand("write", "Pack files or JSON lines into a TFRecord file");
-  command.Add("out", &options->out, "The TFRecord file to write").Required();
+  command
+      .Add("out", &options->out,
+           "The TFRecord file to write, or the address of an object (s3://, gs://)")
+      .Required();
   std::optional<Option> jsonl;
   command.OneOf([options, &jsonl](Command input) {
     input.Add("--files", &options->files,
@@ -81,7 +90,9 @@ absl::StatusOr<uint64_t> WriteFiles(const std::string& out,
                                     const std::vector<std::string>& patterns) {
   auto paths = MatchFiles(patterns);
   if (!paths.ok()) return paths.status();
-  auto writer = TfrecordWriter::Create(out);
+  const absl::StatusOr<NamedOutput> output = NamedOutput::For(out);
+  if (!output.ok()) return output.status();
+  auto writer = output->Create(out);
   if (!writer.ok()) return writer.status();
   ExampleBuilder example;
   for (const std::string& path : *paths) {

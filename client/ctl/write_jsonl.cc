@@ -13,6 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_error.h"
+#include "client/ctl/named_output.h"
 #include "client/ctl/shards.h"
 #include "client/ctl/write.h"
 #include "io/record/example_builder.h"
@@ -286,14 +288,18 @@ class OutputFiles {
   static absl::StatusOr<OutputFiles> Create(const std::string& out, int num_shards) {
     OutputFiles files;
     if (num_shards == 0) {
-      auto writer = TfrecordWriter::Create(out);
+      const absl::StatusOr<NamedOutput> output = NamedOutput::For(out);
+      if (!output.ok()) return output.status();
+      auto writer = output->Create(out);
       if (!writer.ok()) return writer.status();
       files.one_ = *std::move(writer);
       return files;
     }
     const std::filesystem::path path(out);
-    auto shards = ShardSet::Create(path.has_parent_path() ? path.parent_path().string() : ".",
-                                   path.stem().string(), num_shards);
+    std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+    // Which is no path: its slashes stay as they are.
+    if (IsAddress(out)) folder = out.substr(0, out.rfind('/'));
+    auto shards = ShardSet::Create(folder, path.stem().string(), num_shards);
     if (!shards.ok()) return shards.status();
     files.shards_.emplace(*std::move(shards));
     return files;

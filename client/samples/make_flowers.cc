@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "client/ctl/shards.h"
+#include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"
 #include "client/samples/samples.h"
@@ -48,7 +49,8 @@ void MakeRecord(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordina
 }  // namespace
 
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& patterns) {
-  auto photos = ReadPhotos(patterns, kMaxWidth, kMaxSide);
+  absl::StatusOr<std::vector<Photo>> photos =
+      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth, kMaxSide);
   if (!photos.ok()) return photos.status();
   auto shards = ctl::ShardSet::Create(options.directory, "flowers", options.shards);
   if (!shards.ok()) return shards.status();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "base/random.h"
 #include "client/ctl/shards.h"
+#include "client/samples/drawn_photos.h"
 #include "client/samples/fill_shards.h"
 #include "client/samples/photo.h"
 #include "client/samples/samples.h"
@@ -119,7 +120,8 @@ Pair MakePair(const std::vector<Photo>& photos, uint64_t seed, uint64_t ordinal)
 
 absl::Status MakeSegmentation(const SampleOptions& options,
                               const std::vector<std::string>& patterns) {
-  auto photos = ReadPhotos(patterns, kMaxWidth, kMaxSide);
+  absl::StatusOr<std::vector<Photo>> photos =
+      patterns.empty() ? DrawFlowers() : ReadPhotos(patterns, kMaxWidth, kMaxSide);
   if (!photos.ok()) return photos.status();
   const std::filesystem::path folder(options.directory);
   for (const char* const part : {"images", "labels"}) {

@@ -23,11 +23,12 @@ absl::Status MakeChess(const SampleOptions& options);
 
 // Pieces of the photographs that match the patterns, 320x240 to 500x375 pixels, as JPEGs of quality
 // 90 with 4:2:0 subsampling: the features `image/encoded` (bytes) and `image/class/label` (int64,
-// the ordinal of the photograph) in DIRECTORY/flowers-00000-of-00004.tfrecord and so on. The same
-// options, photographs and JPEG library give the same bytes.
+// the ordinal of the photograph) in DIRECTORY/flowers-00000-of-00004.tfrecord and so on. Without
+// patterns the photographs are drawn. The same options, photographs and libraries give the same
+// bytes.
 absl::Status MakeFlowers(const SampleOptions& options, const std::vector<std::string>& photos);
 
-// Pieces of the photographs that match the patterns, 400x300 to 600x450 pixels, and label images of the same size in 12 colours, both as
+// Pieces of the photographs that match the patterns (without patterns: that are drawn), 400x300 to 600x450 pixels, and label images of the same size in 12 colours, both as
 // PNG: DIRECTORY/images/000000.png and DIRECTORY/labels/000000.png and so on, and the same bytes as the features `image` and `label` in
 // DIRECTORY/segmentation-00000-of-00004.tfrecord and so on. The same options, photographs and libraries give the same bytes.
 absl::Status MakeSegmentation(const SampleOptions& options, const std::vector<std::string>& photos);

@@ -14,6 +14,7 @@ absl::StatusOr<Credentials> AwsFromContainer(const Environment& environment) {
   HttpRequest request;
   request.url = url;
   request.reach = Reach::kAnywhere;
+  request.authorities = environment.authorities;
   request.timeout_ms = 5'000;
   std::string token = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN");
   if (const std::string file = environment("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");

@@ -33,6 +33,7 @@ absl::StatusOr<Credentials> AwsFromWebIdentity(const Environment& environment) {
   request.method = "POST";
   request.url = endpoint + "/";
   request.reach = Reach::kAnywhere;
+  request.authorities = environment.authorities;
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
   request.body = absl::StrCat(
       "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn=", EncodeQuery(role),

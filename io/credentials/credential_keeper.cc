@@ -1,5 +1,6 @@
 #include "io/credentials/credential_keeper.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,12 @@
 #include "base/stop_flag.h"
 
 namespace penstock {
+namespace {
+
+// How long nobody looks whether they are wanted still.
+constexpr std::chrono::milliseconds kLookTime(50);
+
+}  // namespace
 
 CredentialKeeper::CredentialKeeper(CredentialSource source, Clock clock)
     : source_(std::move(source)),
@@ -64,7 +71,8 @@ CredentialKeeper::Found CredentialKeeper::Wait() {
     });
     if (found) return *std::move(found);
     std::unique_lock<std::mutex> lock(bell->mutex);
-    bell->rung.wait(lock, [&bell] { return bell->has_rung; });
+    while (!bell->rung.wait_for(lock, kLookTime, [&bell] { return bell->has_rung; }))
+      if (IsStopped()) return absl::CancelledError("credentials are not waited for any more");
   }
 }
 

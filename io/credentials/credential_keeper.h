@@ -34,7 +34,7 @@ class CredentialKeeper {
 
   // What there is; absent while it is being fetched: then `ready` is called once, from another thread, and who asked asks again.
   std::optional<Found> Ask(std::function<void()> ready);
-  // The same, waiting.
+  // The same, waiting; Cancelled where the thread's StopFlag says so.
   Found Wait();
   // A server did not take them: they are fetched anew, unless others have come since.
   void Refused(const std::shared_ptr<const Credentials>& credentials);

@@ -1,4 +1,4 @@
-// Variables and the home folder as the sources of credentials see them, so that a test can put its own in their place.
+// Variables, the home folder and authorities as the sources of credentials see them, so that a test can put its own in their place.
 //
 // Threads:  any.
 #pragma once
@@ -16,6 +16,8 @@ struct Environment {
   std::function<std::string(const std::string& name)> variable;
   // A file of the user's own, up to 1 MiB.
   std::function<absl::StatusOr<std::string>(const std::string& path)> read_file;
+  // A file of certificates (PEM) by which servers of credentials are known, as HttpRequest has it.
+  std::string authorities;
 
   std::string operator()(const std::string& name) const { return variable(name); }
   // "~" is $HOME.

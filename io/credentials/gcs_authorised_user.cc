@@ -10,7 +10,8 @@ constexpr char kWhat[] = "authorised user";
 
 }  // namespace
 
-absl::StatusOr<Credentials> GcsFromAuthorisedUser(const std::string& text) {
+absl::StatusOr<Credentials> GcsFromAuthorisedUser(const Environment& environment,
+                                                  const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto field = [&json](const char* name) { return JsonText(json, name); };
   const std::string server =
@@ -18,7 +19,7 @@ absl::StatusOr<Credentials> GcsFromAuthorisedUser(const std::string& text) {
   if (field("refresh_token").empty())
     return absl::InvalidArgumentError("expected refresh_token of an authorised user");
   return AskForToken(
-      server,
+      environment, server,
       absl::StrCat("grant_type=refresh_token&client_id=", EncodeQuery(field("client_id")),
                    "&client_secret=", EncodeQuery(field("client_secret")),
                    "&refresh_token=", EncodeQuery(field("refresh_token"))),

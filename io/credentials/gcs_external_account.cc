@@ -31,11 +31,13 @@ absl::StatusOr<std::string> SubjectToken(const Environment& environment, const J
 }
 
 // The token of a service account in the place of the federated one.
-absl::StatusOr<Credentials> Impersonate(const std::string& url, const Credentials& federated) {
+absl::StatusOr<Credentials> Impersonate(const Environment& environment, const std::string& url,
+                                        const Credentials& federated) {
   HttpRequest request;
   request.method = "POST";
   request.url = url;
   request.reach = Reach::kAnywhere;
+  request.authorities = environment.authorities;
   request.headers = {"Content-Type: application/json",
                      absl::StrCat("Authorization: Bearer ", federated.bearer)};
   request.body = Json{{"scope", {kScope}}}.dump();
@@ -68,10 +70,10 @@ absl::StatusOr<Credentials> GcsFromExternalAccount(const Environment& environmen
       "&requested_token_type=", EncodeQuery("urn:ietf:params:oauth:token-type:access_token"),
       "&subject_token_type=", EncodeQuery(JsonText(json, "subject_token_type")),
       "&subject_token=", EncodeQuery(*token));
-  absl::StatusOr<Credentials> federated = AskForToken(server, form, kWhat);
+  absl::StatusOr<Credentials> federated = AskForToken(environment, server, form, kWhat);
   const std::string impersonation = JsonText(json, "service_account_impersonation_url");
   if (!federated.ok() || impersonation.empty()) return federated;
-  return Impersonate(impersonation, *federated);
+  return Impersonate(environment, impersonation, *federated);
 }
 
 }  // namespace penstock

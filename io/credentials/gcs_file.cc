@@ -21,9 +21,9 @@ absl::StatusOr<Credentials> GcsFromFile(const Environment& environment, const st
   const std::string type = JsonText(json, "type");
   absl::StatusOr<Credentials> found = absl::InvalidArgumentError("");
   if (type == "service_account") {
-    found = GcsFromServiceAccount(*text);
+    found = GcsFromServiceAccount(environment, *text);
   } else if (type == "authorized_user") {
-    found = GcsFromAuthorisedUser(*text);
+    found = GcsFromAuthorisedUser(environment, *text);
   } else if (type == "external_account") {
     found = GcsFromExternalAccount(environment, *text);
   } else {

@@ -12,7 +12,8 @@ constexpr char kScope[] = "https://www.googleapis.com/auth/devstorage.read_write
 
 }  // namespace
 
-absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
+absl::StatusOr<Credentials> GcsFromServiceAccount(const Environment& environment,
+                                                  const std::string& text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto field = [&json](const char* name) { return JsonText(json, name); };
   const std::string server =
@@ -29,7 +30,7 @@ absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& text) {
       SignJwt(claims.dump(), field("private_key_id"), field("private_key"));
   if (!signed_claims.ok()) return signed_claims.status();
   return AskForToken(
-      server,
+      environment, server,
       absl::StrCat("grant_type=", EncodeQuery("urn:ietf:params:oauth:grant-type:jwt-bearer"),
                    "&assertion=", EncodeQuery(*signed_claims)),
       kWhat);

@@ -16,8 +16,10 @@ namespace penstock {
 absl::StatusOr<Credentials> GcsFromFile(const Environment& environment, const std::string& path);
 
 // By what stands in such a file. Of a key of a service account: a token that it signs (RS256).
-absl::StatusOr<Credentials> GcsFromServiceAccount(const std::string& json);
-absl::StatusOr<Credentials> GcsFromAuthorisedUser(const std::string& json);
+absl::StatusOr<Credentials> GcsFromServiceAccount(const Environment& environment,
+                                                  const std::string& json);
+absl::StatusOr<Credentials> GcsFromAuthorisedUser(const Environment& environment,
+                                                  const std::string& json);
 // Of a token in another file, which is exchanged (workload identity federation).
 absl::StatusOr<Credentials> GcsFromExternalAccount(const Environment& environment,
                                                    const std::string& json);
@@ -33,8 +35,8 @@ absl::StatusOr<Credentials> ParseOauthToken(const std::string& text, const std::
                                             int64_t now_s);
 
 // What such a server answers to an encoded form; waits for it.
-absl::StatusOr<Credentials> AskForToken(const std::string& server, const std::string& form,
-                                        const std::string& what);
+absl::StatusOr<Credentials> AskForToken(const Environment& environment, const std::string& server,
+                                        const std::string& form, const std::string& what);
 
 // A signed JSON Web Token of these claims. `key`: PEM.
 absl::StatusOr<std::string> SignJwt(const std::string& claims, const std::string& key_id,

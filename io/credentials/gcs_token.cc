@@ -26,13 +26,14 @@ absl::StatusOr<Credentials> ParseOauthToken(const std::string& text, const std::
   return found;
 }
 
-absl::StatusOr<Credentials> AskForToken(const std::string& server, const std::string& form,
-                                        const std::string& what) {
+absl::StatusOr<Credentials> AskForToken(const Environment& environment, const std::string& server,
+                                        const std::string& form, const std::string& what) {
   const int64_t now_s = absl::ToUnixSeconds(absl::Now());
   HttpRequest request;
   request.method = "POST";
   request.url = server;
   request.reach = Reach::kAnywhere;
+  request.authorities = environment.authorities;
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
   request.body = form;
   const absl::StatusOr<HttpResponse> response =

@@ -1,8 +1,13 @@
 #include "io/http/curl_handle.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/evp.h>
 #include <sys/socket.h>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace penstock {
 namespace {
@@ -11,15 +16,40 @@ constexpr long kConnectMs = 10'000;
 // A connection on which less than this comes for so long is taken for dead.
 constexpr long kStalledBytesPerS = 1;
 constexpr long kStalledS = 10;
+// A server that does not say whether a body may be sent gets it behind this.
+constexpr long kMaySendMs = 200;
+
+// Where a proxy connects, its own rules decide.
+Reach ReachOf(const HttpRequest& request) {
+  return request.proxy.empty() ? request.reach : Reach::kAnywhere;
+}
 
 curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* address) {
   auto* const kept = static_cast<CurlRequest*>(user);
-  const Reach reach = kept->request.proxy.empty() ? kept->request.reach : Reach::kAnywhere;
-  if (!MayConnect(address->addr, reach)) {
+  if (!MayConnect(address->addr, ReachOf(kept->request))) {
     kept->was_refused = true;
     return CURL_SOCKET_BAD;
   }
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+bool MayAsk(const char* address, Reach reach) {
+  sockaddr_in in4 = {};
+  in4.sin_family = AF_INET;
+  if (inet_pton(AF_INET, address, &in4.sin_addr) == 1)
+    return MayConnect(reinterpret_cast<const sockaddr&>(in4), reach);
+  sockaddr_in6 in6 = {};
+  in6.sin6_family = AF_INET6;
+  return inet_pton(AF_INET6, address, &in6.sin6_addr) == 1 &&
+         MayConnect(reinterpret_cast<const sockaddr&>(in6), reach);
+}
+
+// A connection that was kept was judged for the request that it was opened for, which may go further than this one.
+int BeforeRequest(void* user, char* address, char*, int, int) {
+  auto* const kept = static_cast<CurlRequest*>(user);
+  if (MayAsk(address, ReachOf(kept->request))) return CURL_PREREQFUNC_OK;
+  kept->was_refused = true;
+  return CURL_PREREQFUNC_ABORT;
 }
 
 size_t TakeHeader(char* data, size_t size, size_t count, void* user) {
@@ -45,14 +75,26 @@ void Add(CurlRequest* kept, const std::string& header) {
   kept->headers.reset(longer);
 }
 
+std::string HexSha256(const std::string& text) {
+  unsigned char sum[EVP_MAX_MD_SIZE];
+  unsigned int bytes = 0;
+  EVP_Digest(text.data(), text.size(), sum, &bytes, EVP_sha256(), nullptr);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(sum), bytes});
+}
+
 void Sign(CURL* curl, CurlRequest* kept) {
   const AwsSigning& keys = *kept->request.signing;
   const std::string scheme = absl::StrCat("aws:amz:", keys.region, ":", keys.service);
   curl_easy_setopt(curl, CURLOPT_AWS_SIGV4, scheme.c_str());
   curl_easy_setopt(curl, CURLOPT_USERNAME, keys.access_key_id.c_str());
   curl_easy_setopt(curl, CURLOPT_PASSWORD, keys.secret_access_key.c_str());
-  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed.
-  if (keys.service == "s3") Add(kept, "X-Amz-Content-Sha256: UNSIGNED-PAYLOAD");
+  // libcurl 7.88 sends no hash of the body, which every S3 server asks for; a header that is given is signed. What is written has one, so that no
+  // server takes other bytes for it, with or without TLS.
+  if (keys.service == "s3") {
+    const bool is_written = kept->request.method != "GET" && kept->request.method != "HEAD";
+    Add(kept, absl::StrCat("X-Amz-Content-Sha256: ", is_written ? HexSha256(kept->request.body)
+                                                                : std::string("UNSIGNED-PAYLOAD")));
+  }
   if (!keys.session_token.empty())
     Add(kept, absl::StrCat("X-Amz-Security-Token: ", keys.session_token));
 }
@@ -91,6 +133,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
     curl_easy_setopt(curl, CURLOPT_CAINFO, request.authorities.c_str());
   curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, OpenSocket);
   curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, kept);
+  curl_easy_setopt(curl, CURLOPT_PREREQFUNCTION, BeforeRequest);
+  curl_easy_setopt(curl, CURLOPT_PREREQDATA, kept);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, TakeHeader);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, kept);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, TakeBody);
@@ -103,6 +147,8 @@ void Prepare(CURL* curl, CurlRequest* kept) {
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.c_str());
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+    // libcurl asks first whether it may send more than 1 MiB. A header "Expect:", which says that it should not, it would sign and not send.
+    curl_easy_setopt(curl, CURLOPT_EXPECT_100_TIMEOUT_MS, kMaySendMs);
   }
   for (const std::string& header : request.headers) Add(kept, header);
   Add(kept, "User-Agent: penstock");

@@ -1,7 +1,8 @@
 // libcurl's handles with the settings that all requests of this project have.
 //
 // HTTP/1.1 with connections that are kept, no redirect followed, no name of a proxy taken from the environment, certificates checked, paths
-// sent as they stand, and every address judged before it is connected to (address_rules.h).
+// sent as they stand, and every address judged before it is connected to and before each request over a connection that was kept
+// (address_rules.h).
 //
 // Threads:  a handle belongs to one thread at a time; what Prepare() is given stays where it is until the transfer is over.
 #pragma once

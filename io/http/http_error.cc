@@ -1,5 +1,9 @@
 #include "io/http/http_error.h"
 
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
@@ -18,18 +22,50 @@ std::string CodeIn(const std::string& body) {
   return absl::StrCat(", ", code);
 }
 
+// How far this machine's clock is ahead of the server's; absent where the server does not say what time it is.
+std::optional<int64_t> AheadS(const HttpResponse& response) {
+  const std::string date(response.Header("date"));
+  const time_t theirs = date.empty() ? -1 : curl_getdate(date.c_str(), nullptr);
+  if (theirs < 0) return std::nullopt;
+  return int64_t{time(nullptr)} - int64_t{theirs};
+}
+
+// S3 takes no signature that is older, or newer.
+constexpr int64_t kSkewMaxS = 15 * 60;
+
+std::string ShownSkew(int64_t ahead_s) {
+  return absl::StrCat("this machine's clock is ", std::abs(ahead_s), " seconds ",
+                      ahead_s < 0 ? "behind" : "ahead of", " the server's: set it: ");
+}
+
 }  // namespace
 
 Outcome JudgeStatus(int status, const HttpResponse& response, const std::string& what) {
   if (status >= 200 && status < 300) return {};
-  const std::string said = absl::StrCat("HTTP ", status, CodeIn(response.body), " (", what, ")");
+  const std::string code = CodeIn(response.body);
+  const std::string said = absl::StrCat("HTTP ", status, code, " (", what, ")");
+  // An answer to HEAD has no body that would say so, and other credentials would not help.
+  const std::optional<int64_t> ahead_s = status == 403 ? AheadS(response) : std::nullopt;
+  const bool is_skewed = ahead_s && std::abs(*ahead_s) > kSkewMaxS;
+  if (status == 403 && code == ", RequestTimeTooSkewed") {
+    return {
+        Verdict::kFinal,
+        absl::PermissionDeniedError(absl::StrCat(
+            is_skewed ? ShownSkew(*ahead_s) : "this machine's clock is wrong: set it: ", said))};
+  }
+  // S3 calls what has ended a bad request.
+  if (status == 400 && (code == ", ExpiredToken" || code == ", TokenRefreshRequired")) {
+    return {Verdict::kRefused,
+            absl::PermissionDeniedError(absl::StrCat("the credentials have ended: ", said))};
+  }
   switch (status) {
     case 401:
     case 403:
       return {Verdict::kRefused,
               absl::PermissionDeniedError(absl::StrCat(
-                  "the server refuses it: look at the credentials, the clock and the rights of "
-                  "their owner: ",
+                  "the server refuses it: ",
+                  is_skewed ? ShownSkew(*ahead_s)
+                            : "look at the credentials, the clock and the rights of their owner: ",
                   said))};
     case 404:
     case 410:
@@ -59,6 +95,12 @@ Outcome JudgeStatus(int status, const HttpResponse& response, const std::string&
                 absl::StrCat("the server does not take the request; the bucket may lie in another "
                              "region: ",
                              said))};
+  }
+  // What S3 says of a token that has ended where it is asked for the head alone, which has no text.
+  if (status == 400 && response.body.empty()) {
+    return {Verdict::kRefused,
+            absl::InvalidArgumentError(absl::StrCat(
+                "the server does not take the request; the credentials may have ended: ", said))};
   }
   if (status >= 500) return {Verdict::kAgain, absl::UnavailableError(said)};
   if (status >= 300 && status < 400) {
@@ -100,6 +142,12 @@ Outcome JudgeTransfer(CURLcode code, const CurlRequest& kept, const std::string&
               "the server's certificate does not hold: name its authorities by SSL_CERT_FILE, or "
               "its right name: ",
               said))};
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return {Verdict::kAgain,
+              absl::UnavailableError(absl::StrCat(
+                  "no name server knows the server's name: look at the address, and at the name "
+                  "servers: ",
+                  said))};
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return {Verdict::kFinal, absl::InvalidArgumentError(said)};

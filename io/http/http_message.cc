@@ -10,6 +10,8 @@ namespace penstock {
 namespace {
 
 constexpr size_t kHeadBytesMax = 64 << 10;
+// More of them would take long to count.
+constexpr size_t kHeadersMax = 256;
 
 }  // namespace
 
@@ -25,7 +27,7 @@ void TakeHeaderLine(absl::string_view line, HttpResponse* response) {
     return;
   }
   const size_t colon = line.find(':');
-  if (colon == absl::string_view::npos) return;
+  if (colon == absl::string_view::npos || response->headers.size() >= kHeadersMax) return;
   size_t bytes = line.size();
   for (const auto& [name, value] : response->headers) bytes += name.size() + value.size();
   if (bytes > kHeadBytesMax) return;

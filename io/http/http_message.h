@@ -2,7 +2,7 @@
 //
 // Threads:  values; any.
 // Owns:     its texts.
-// Limits:   an answer's head of 64 KiB, a body that is kept in memory of body_bytes_max.
+// Limits:   an answer's head of 64 KiB and 256 headers, a body that is kept in memory of body_bytes_max.
 #pragma once
 
 #include <cstdint>

@@ -167,7 +167,7 @@ bool RangeFetcher::Loop::StartOne(int64_t now_ns) {
   queue.pop_front();
   std::optional<absl::StatusOr<HttpRequest>> request =
       job->what.maker->Make(job->what.offset + job->reached, job->what.bytes - job->reached,
-                            job->was_refused, [bell = bell_] {
+                            std::exchange(job->tells_refusal, false), [bell = bell_] {
                               std::lock_guard<std::mutex> lock(bell->mutex);
                               bell->has_rung = true;
                               if (bell->multi != nullptr) curl_multi_wakeup(bell->multi);
@@ -193,6 +193,7 @@ bool RangeFetcher::Loop::StartAttempt(Job* job, HttpRequest request, int64_t now
   attempt->loop = this;
   attempt->begin = attempt->at = job->reached;
   attempt->begun_ns = now_ns;
+  attempt->is_anew = job->was_refused;
   attempt->curl = std::move(curl);
   attempt->kept.request = std::move(request);
   // Only stalls end it.
@@ -278,7 +279,8 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
   --job->attempts;
   const std::string& shown = job->what.maker->shown();
   const bool is_whole = job->reached == job->what.bytes;
-  if (is_whole && code == CURLE_OK) {
+  // What a server leaves out behind the last byte, such as the end of its chunks, is no matter.
+  if (is_whole && (code == CURLE_OK || (kept->bad.ok() && !kept->is_too_long))) {
     aimd_.Arrived(kept->at - kept->begin, now_ns, was_full);
     budget_.Good();
     return Finish(job, absl::OkStatus());
@@ -302,8 +304,9 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
     case Verdict::kAgain:
       break;
     case Verdict::kRefused:
-      if (job->was_refused) return Finish(job, outcome.status);
-      job->was_refused = true;
+      if (kept->is_anew) return Finish(job, outcome.status);
+      // Another one that is under way was made with the same credentials.
+      job->was_refused = job->tells_refusal = true;
       if (job->attempts == 0) wanted_.push_front(job);
       return;
     case Verdict::kElsewhere:

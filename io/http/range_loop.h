@@ -44,7 +44,8 @@ class RangeFetcher::Loop {
     int64_t begun_ns = 0;
     bool is_checked = false;
     bool has_first_byte = false;
-    absl::Status bad;  // what was found wrong with its head
+    bool is_anew = false;  // after one that was refused
+    absl::Status bad;      // what was found wrong with its head
     bool is_too_long = false;
   };
 
@@ -55,6 +56,7 @@ class RangeFetcher::Loop {
     int64_t next_try_ns = 0;
     int tries = 0;
     bool was_refused = false;
+    bool tells_refusal = false;  // who makes the next request has not heard of it yet
     int attempts = 0;
     bool has_hedged = false;
     bool waits_for_keys = false;

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/file_error.h"
+#include "base/replaced_file.h"
 #include "io/file/crc32c.h"
 #include "io/record/tfrecord_reader.h"
 
@@ -26,6 +28,39 @@ void AppendLittleEndian(std::string* out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i) & 0xff));
 }
 
+class FileSink final : public ByteSink {
+ public:
+  FileSink(const ReplacedFile& file, int fd) : file_(file), fd_(fd) {}
+  ~FileSink() override {
+    if (fd_ < 0) return;
+    close(fd_);
+    file_.Discard();
+  }
+
+  absl::Status Write(absl::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus("cannot write", file_.partial());
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Close() override {
+    if (close(std::exchange(fd_, -1)) != 0) {
+      const absl::Status status = ErrnoStatus("cannot write", file_.partial());
+      file_.Discard();
+      return status;
+    }
+    return file_.Replace();
+  }
+
+ private:
+  const ReplacedFile file_;
+  int fd_;
+};
+
 uint32_t MaskedCrc32c(const char* data, size_t size) {
   return MaskCrc32c(Crc32c(reinterpret_cast<const uint8_t*>(data), size));
 }
@@ -36,18 +71,12 @@ absl::StatusOr<std::unique_ptr<TfrecordWriter>> TfrecordWriter::Create(const std
   const ReplacedFile file(path);
   const int fd = open(file.partial().c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return ErrnoStatus("cannot create", file.partial());
-  return std::unique_ptr<TfrecordWriter>(new TfrecordWriter(path, file, fd));
+  return std::make_unique<TfrecordWriter>(path, std::make_unique<FileSink>(file, fd));
 }
 
-TfrecordWriter::TfrecordWriter(std::string path, ReplacedFile file, int fd)
-    : path_(std::move(path)), file_(std::move(file)), fd_(fd) {
+TfrecordWriter::TfrecordWriter(std::string path, std::unique_ptr<ByteSink> sink)
+    : path_(std::move(path)), sink_(std::move(sink)) {
   buffer_.reserve(kBufferBytes + (kBufferBytes >> 4));
-}
-
-TfrecordWriter::~TfrecordWriter() {
-  if (fd_ < 0) return;
-  close(fd_);
-  file_.Discard();
 }
 
 absl::Status TfrecordWriter::Write(std::string_view record) {
@@ -66,25 +95,14 @@ absl::Status TfrecordWriter::Write(std::string_view record) {
 }
 
 absl::Status TfrecordWriter::Flush() {
-  size_t written = 0;
-  while (written < buffer_.size()) {
-    const ssize_t n = write(fd_, buffer_.data() + written, buffer_.size() - written);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus("cannot write", file_.partial());
-    written += static_cast<size_t>(n);
-  }
+  if (absl::Status status = sink_->Write(buffer_); !status.ok()) return status;
   buffer_.clear();
   return absl::OkStatus();
 }
 
 absl::Status TfrecordWriter::Close() {
   if (absl::Status status = Flush(); !status.ok()) return status;
-  if (close(std::exchange(fd_, -1)) != 0) {
-    const absl::Status status = ErrnoStatus("cannot write", file_.partial());
-    file_.Discard();
-    return status;
-  }
-  return file_.Replace();
+  return sink_->Close();
 }
 
 }  // namespace penstock

@@ -3,7 +3,7 @@
 // Threads:  one thread.
 // Owns:     the open file. Until Close() it is called PATH.partial (replaced_file.h), so that no reader takes a
 // half-written file for a whole one;
-//           a writer that is destroyed before removes it.
+//           a writer that is destroyed before removes it. Or a sink, for which the same holds (io/file/byte_sink.h).
 // Limits:   a record of at most kMaxRecordBytes.
 // Cost:     a copy into a 1 MiB buffer and one checksum a record.
 #pragma once
@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/replaced_file.h"
+#include "io/file/byte_sink.h"
 
 namespace penstock {
 
@@ -23,7 +23,8 @@ class TfrecordWriter {
  public:
   // An existing file at `path` is replaced at Close().
   static absl::StatusOr<std::unique_ptr<TfrecordWriter>> Create(const std::string& path);
-  ~TfrecordWriter();
+  // The same into a sink; `path` is what messages call it.
+  TfrecordWriter(std::string path, std::unique_ptr<ByteSink> sink);
 
   TfrecordWriter(const TfrecordWriter&) = delete;
   TfrecordWriter& operator=(const TfrecordWriter&) = delete;
@@ -37,12 +38,10 @@ class TfrecordWriter {
   uint64_t num_records() const { return num_records_; }
 
  private:
-  TfrecordWriter(std::string path, ReplacedFile file, int fd);
   absl::Status Flush();
 
   const std::string path_;
-  const ReplacedFile file_;
-  int fd_;
+  const std::unique_ptr<ByteSink> sink_;
   std::string buffer_;
   uint64_t num_records_ = 0;
 };

@@ -225,6 +225,8 @@ absl::StatusOr<std::shared_ptr<const TokenCounts>> LoadTokenCounts(RandomAccessF
   TokenCounts::Sums sums{counts->size(), 0, 0};
   for (uint64_t i = 0; i < counts->size(); ++i) {
     const uint32_t tokens = (*counts)[i];
+    if (tokens > TokenCounts::kMost && tokens != TokenCounts::kLeftOut)
+      return reject("a count is larger than limit");
     (tokens == TokenCounts::kLeftOut ? sums.left_out : sums.tokens) +=
         tokens == TokenCounts::kLeftOut ? 1 : tokens;
   }

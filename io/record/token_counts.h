@@ -20,7 +20,7 @@
 //
 // Threads:  LookAtTokenCounts() and LoadTokenCounts() from any thread; TokenCounts is constant.
 // Owns:     TokenCounts owns its memory: 2 bytes a record, or 4 where one has 65,535 tokens or more.
-// Limits:   kMaxKeyBytes.
+// Limits:   kMaxKeyBytes, kMost.
 // Cost:     looking reads some KiB; loading reads all, once.
 #pragma once
 
@@ -44,6 +44,7 @@ namespace penstock {
 class TokenCounts {
  public:
   static constexpr uint32_t kLeftOut = UINT32_MAX;
+  static constexpr uint32_t kMost = INT32_MAX;  // tokens of a record
   static constexpr uint64_t kMaxKeyBytes = 16 << 20;
 
   struct Sums {
@@ -53,7 +54,7 @@ class TokenCounts {
     bool operator==(const Sums&) const = default;
   };
 
-  // Each is kLeftOut or below it.
+  // Each is kLeftOut or at most kMost.
   explicit TokenCounts(absl::Span<const uint32_t> counts);
   TokenCounts(std::vector<uint16_t> narrow, std::vector<uint32_t> wide, const Sums& sums)
       : narrow_(std::move(narrow)), wide_(std::move(wide)), sums_(sums) {}

@@ -17,15 +17,6 @@ namespace {
 // Disks take a few calls at a time, and one that hangs holds up one object only.
 constexpr int kThreads = 4;
 
-// The state of an object, or "" where it is not told from others for certain.
-std::string NameOf(const RangeJob& job) {
-  const ObjectState& state = job.maker->state();
-  const bool is_strong = !state.etag.empty() && !absl::StartsWith(state.etag, "W/");
-  if (state.generation.empty() && !is_strong) return "";
-  return absl::StrCat(job.maker->address(), "\n", state.etag, "\n", state.generation, "\n",
-                      state.size);
-}
-
 bool IsOfPages(const RangeJob& job) {
   const uint64_t end = job.offset + job.bytes;
   return job.offset % DiskCache::kPageBytes == 0 &&
@@ -33,6 +24,13 @@ bool IsOfPages(const RangeJob& job) {
 }
 
 }  // namespace
+
+std::string CacheName(const RequestMaker& maker) {
+  const ObjectState& state = maker.state();
+  const bool is_strong = !state.etag.empty() && !absl::StartsWith(state.etag, "W/");
+  if (state.generation.empty() && !is_strong) return "";
+  return absl::StrCat(maker.address(), "\n", state.etag, "\n", state.generation, "\n", state.size);
+}
 
 // Lives as long as somebody fetches, who may end behind the destructor.
 struct CachedRanges::Shared {
@@ -73,6 +71,13 @@ struct CachedRanges::Shared {
                         [](const Write& write) { return !write.is_under_way; });
   }
 
+  // The same of those that somebody waits for.
+  std::list<Write>::iterator NextAwaited() {
+    return std::find_if(writes.begin(), writes.end(), [](const Write& write) {
+      return !write.is_under_way && write.job.done != nullptr;
+    });
+  }
+
   const std::unique_ptr<DiskCache> cache;
   RangeSource& network;
   std::mutex mutex;
@@ -104,7 +109,8 @@ CachedRanges::~CachedRanges() {
 }
 
 void CachedRanges::Fetch(RangeJob job) {
-  if (!IsOfPages(job) || NameOf(job).empty()) return shared_->network.Fetch(std::move(job));
+  if (!IsOfPages(job) || CacheName(*job.maker).empty())
+    return shared_->network.Fetch(std::move(job));
   {
     std::lock_guard<std::mutex> lock(shared_->mutex);
     (job.is_wanted ? shared_->wanted : shared_->ahead).push_back(std::move(job));
@@ -121,9 +127,13 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
              shared.NextWrite() != shared.writes.end();
     });
     std::deque<RangeJob>& reads = shared.wanted.empty() ? shared.ahead : shared.wanted;
-    if (reads.empty()) {
-      const auto write = shared.NextWrite();
+    // Reads go first, unless somebody waits until the disk has taken what has come for him: reads may never end.
+    auto write = shared.NextAwaited();
+    if (write == shared.writes.end() && reads.empty()) {
+      write = shared.NextWrite();
       if (write == shared.writes.end()) return;
+    }
+    if (write != shared.writes.end()) {
       write->is_under_way = true;
       lock.unlock();
       const RangeJob& job = write->job;
@@ -136,7 +146,7 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
     }
     RangeJob job = std::move(reads.front());
     reads.pop_front();
-    std::string name = NameOf(job);
+    std::string name = CacheName(*job.maker);
     const std::shared_ptr<uint8_t> on_the_way = shared.OnTheWay(name, job);
     lock.unlock();
     if (on_the_way != nullptr) std::memcpy(job.to.get(), on_the_way.get(), job.bytes);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,9 @@
 #include "io/remote/disk_cache.h"
 
 namespace penstock {
+
+// What the cache knows an object's state by; "" where it is not told from others for certain, so that nothing is kept.
+std::string CacheName(const RequestMaker& maker);
 
 class CachedRanges final : public RangeSource {
  public:

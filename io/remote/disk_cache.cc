@@ -246,6 +246,17 @@ void DiskCache::Write(const std::string& name, uint64_t size, uint64_t offset,
   written_.fetch_add(missing * kPage, std::memory_order_relaxed);
 }
 
+uint64_t DiskCache::KeptBytes(const std::string& name, uint64_t size) const {
+  if (size == 0 || name.size() > kNameBytesMax) return 0;
+  const std::unique_ptr<File> file = OpenFile(name, size);
+  if (file == nullptr) return 0;
+  const std::vector<uint32_t> sums = file->Sums(0, size);
+  uint64_t kept = 0;
+  for (size_t page = 0; page < sums.size(); ++page)
+    if (sums[page] != 0) kept += std::min(kPage, size - page * kPage);
+  return kept;
+}
+
 bool DiskCache::MakeRoom(uint64_t bytes) {
   const auto fits = [&] { return bytes_.load() + bytes <= bytes_max_; };
   const auto is_known = [&] { return bytes > 0 && fits() && written_.load() < bytes_max_ / 16; };

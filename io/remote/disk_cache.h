@@ -49,6 +49,9 @@ class DiskCache {
   void Write(const std::string& name, uint64_t size, uint64_t offset,
              absl::Span<const uint8_t> bytes);
 
+  // How many of an object's bytes have been written here, whether or not they still hold.
+  uint64_t KeptBytes(const std::string& name, uint64_t size) const;
+
   // What its files take on the disk, as far as this process knows.
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   uint64_t bytes_max() const { return bytes_max_; }

@@ -22,7 +22,8 @@ absl::StatusOr<RemoteObject> ObjectIn(const Json& json, const std::string& shown
   const std::string size = json.contains("size") && json["size"].is_number_unsigned()
                                ? absl::StrCat(json["size"].get<uint64_t>())
                                : JsonText(json, "size");
-  if (object.key.empty() || !absl::SimpleAtoi(size, &object.state.size)) {
+  if (object.key.empty() || !absl::SimpleAtoi(size, &object.state.size) ||
+      object.state.size > kObjectBytesMax) {
     return absl::DataLossError(
         absl::StrCat("expected an object with name and size in JSON (", shown, ")"));
   }

@@ -4,36 +4,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace penstock {
 namespace {
 
 constexpr size_t kChoicesMax = 256;
-
-// The part of both up to the next "/" and what is behind it.
-std::pair<std::string, std::string> Cut(const std::string& text) {
-  const size_t slash = text.find('/');
-  if (slash == std::string::npos) return {text, ""};
-  return {text.substr(0, slash), text.substr(slash + 1)};
-}
-
-bool MatchesFrom(const std::string& glob, const std::string& name, int depth) {
-  const auto [glob_part, glob_rest] = Cut(glob);
-  const bool glob_ends = !absl::StrContains(glob, '/');
-  if (glob_part == "**" && depth < 64) {
-    if (glob_ends) return !absl::StartsWith(name, ".");
-    // No folder, or one more.
-    if (MatchesFrom(glob_rest, name, depth + 1)) return true;
-    const auto [part, rest] = Cut(name);
-    return absl::StrContains(name, '/') && !absl::StartsWith(part, ".") &&
-           MatchesFrom(glob, rest, depth + 1);
-  }
-  const auto [name_part, name_rest] = Cut(name);
-  if (fnmatch(glob_part.c_str(), name_part.c_str(), FNM_PERIOD) != 0) return false;
-  const bool name_ends = !absl::StrContains(name, '/');
-  if (glob_ends || name_ends) return glob_ends && name_ends;
-  return MatchesFrom(glob_rest, name_rest, depth);
-}
 
 }  // namespace
 
@@ -75,7 +51,33 @@ absl::StatusOr<std::vector<std::string>> ExpandBraces(const std::string& glob) {
 }
 
 bool MatchesGlob(const std::string& glob, const std::string& name) {
-  return MatchesFrom(glob, name, 0);
+  const std::vector<std::string> parts = absl::StrSplit(glob, '/');
+  const std::vector<std::string> folders = absl::StrSplit(name, '/');
+  const auto is_hidden = [&folders](size_t at) { return absl::StartsWith(folders[at], "."); };
+  size_t part = 0, at = 0;
+  // The last "**" and what it reaches to. Those before it reach no further than they must: what it cannot go through, a hidden folder, they cannot
+  // either.
+  size_t through = std::string::npos, to = 0;
+  while (true) {
+    if (part == parts.size() && at == folders.size()) return true;
+    if (part < parts.size() && parts[part] == "**") {
+      if (part + 1 < parts.size()) {
+        through = part++;
+        to = at;
+        continue;
+      }
+      if (at < folders.size() && !is_hidden(at)) return true;
+    } else if (part < parts.size() && at < folders.size() &&
+               fnmatch(parts[part].c_str(), folders[at].c_str(), FNM_PERIOD) == 0) {
+      ++part;
+      ++at;
+      continue;
+    }
+    // One folder more.
+    if (through == std::string::npos || to == folders.size() || is_hidden(to)) return false;
+    at = ++to;
+    part = through + 1;
+  }
 }
 
 std::string LiteralPrefix(const std::string& glob) {

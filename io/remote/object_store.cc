@@ -40,14 +40,16 @@ absl::StatusOr<ObjectState> DescribeHead(const HttpResponse& response, const std
   const std::optional<ContentRange> range = ParseContentRange(response.Header("content-range"));
   if (range && range->total) {
     state.size = *range->total;
-    return state;
-  }
-  // The length of a part says nothing of the whole.
-  if (range || !absl::SimpleAtoi(response.Header("content-length"), &state.size)) {
+  } else if (range || !absl::SimpleAtoi(response.Header("content-length"), &state.size)) {
+    // The length of a part says nothing of the whole.
     return absl::UnimplementedError(absl::StrCat(
         "the server does not say how long the object is: expected a total in Content-Range, or "
         "Content-Length (",
         shown, ")"));
+  }
+  if (state.size > kObjectBytesMax) {
+    return absl::DataLossError(absl::StrCat("the server says that the object has ", state.size,
+                                            " bytes, which none has (", shown, ")"));
   }
   return state;
 }

@@ -59,6 +59,9 @@ const ObjectStore& HttpStore();
 const ObjectStore& S3Store();
 const ObjectStore& GcsStore();
 
+// No object is longer. What follows a size, such as the end of its last page, is a number, too.
+inline constexpr uint64_t kObjectBytesMax = uint64_t{1} << 60;
+
 // The version that a state is (base/file.h): of the generation or ETag, else of the time.
 FileVersion VersionOf(const ObjectState& state);
 

@@ -123,6 +123,15 @@ absl::StatusOr<std::shared_ptr<RequestMaker>> RemoteClient::MakerOf(const Remote
   return std::make_shared<ObjectRequests>(url, std::move(state), *place);
 }
 
+absl::StatusOr<HttpResponse> RemoteClient::Send(
+    const RemoteUrl& url, absl::FunctionRef<HttpRequest(HttpRequest object)> make) {
+  const absl::StatusOr<std::shared_ptr<RemotePlace>> place = places_.PlaceOf(url);
+  if (!place.ok()) return place.status();
+  const ObjectStore& store = StoreOf(url.scheme);
+  return Ask(store, **place, ShownUrl(url.text()),
+             [&]() -> absl::StatusOr<HttpRequest> { return make(store.Object(url, **place)); });
+}
+
 absl::StatusOr<ListPage> RemoteClient::ListAll(const RemoteUrl& bucket, const std::string& prefix,
                                                const std::string& delimiter, RemotePlace& place) {
   const ObjectStore& store = StoreOf(bucket.scheme);

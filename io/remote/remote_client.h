@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "io/http/range_fetcher.h"
 #include "io/remote/object_store.h"
@@ -29,6 +30,9 @@ class RemoteClient {
   // What a glob stands for, in no order; nothing where nothing matches. A key that is written as the glob stands for itself.
   absl::StatusOr<std::vector<FoundObject>> List(const RemoteUrl& glob);
   absl::StatusOr<std::shared_ptr<RequestMaker>> MakerOf(const RemoteUrl& url, ObjectState state);
+  // Sends what `make` makes of the request for an object, until it is done or final. It may be sent more than once.
+  absl::StatusOr<HttpResponse> Send(const RemoteUrl& url,
+                                    absl::FunctionRef<HttpRequest(HttpRequest object)> make);
 
  private:
   absl::StatusOr<HttpResponse> Ask(const ObjectStore& store, RemotePlace& place,

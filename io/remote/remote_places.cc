@@ -54,6 +54,12 @@ CredentialSource FixedKeys(const Environment& environment, const RemotePrefix& p
   };
 }
 
+// Who gives credentials out is known by the same certificates as the stores are.
+Environment WithAuthorities(Environment environment, const std::string& authorities) {
+  environment.authorities = authorities;
+  return environment;
+}
+
 std::string EndpointIn(const Environment& environment, Scheme scheme) {
   if (scheme == Scheme::kGs) return environment("STORAGE_EMULATOR_HOST");
   if (scheme != Scheme::kS3) return "";
@@ -64,7 +70,8 @@ std::string EndpointIn(const Environment& environment, Scheme scheme) {
 }  // namespace
 
 RemotePlaces::RemotePlaces(RemoteOptions options, Environment environment)
-    : options_(std::move(options)), environment_(std::move(environment)) {}
+    : options_(std::move(options)),
+      environment_(WithAuthorities(std::move(environment), options_.authorities)) {}
 
 std::shared_ptr<CredentialKeeper> RemotePlaces::KeeperOf(const RemotePrefix& prefix,
                                                          Scheme scheme) {
@@ -107,8 +114,16 @@ absl::StatusOr<std::shared_ptr<RemotePlace>> RemotePlaces::PlaceOf(const RemoteU
   }
   RemotePrefix found;
   found.is_ambient = options_.is_ambient;
+  const bool has_dots = HasDots(text);
   for (const RemotePrefix& prefix : options_.prefixes) {
-    if (Fits(text, prefix.prefix) && prefix.prefix.size() >= found.prefix.size()) found = prefix;
+    if (!Fits(text, prefix.prefix)) continue;
+    // Its server and its credentials are for what lies below it.
+    if (has_dots && !absl::EndsWith(prefix.prefix, "://")) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("an address with . or .. between its slashes may lead out of ",
+                       prefix.prefix, ", which the daemon has a place for: ", ShownUrl(text)));
+    }
+    if (prefix.prefix.size() >= found.prefix.size()) found = prefix;
   }
   const bool is_unguarded = FitsOne(text, options_.unguarded);
   const std::string name = absl::StrCat(found.prefix, " ", is_unguarded, " ",

@@ -88,7 +88,8 @@ class S3 final : public ObjectStore {
       RemoteObject object;
       object.key = name_of(entry.child_value("Key"));
       object.state.etag = Quoted(entry.child_value("ETag"));
-      if (object.key.empty() || !absl::SimpleAtoi(entry.child_value("Size"), &object.state.size)) {
+      if (object.key.empty() || !absl::SimpleAtoi(entry.child_value("Size"), &object.state.size) ||
+          object.state.size > kObjectBytesMax) {
         return absl::DataLossError(
             absl::StrCat("a list has an entry without a key or size (", shown, ")"));
       }

@@ -9,7 +9,7 @@
 //
 // Threads:  any.
 // Owns:     the sockets, until their other ends have gone.
-// Limits:   kMaxOffersOfUser, kMaxOffers.
+// Limits:   kMaxOffersOfUser, kMaxOffers; some sixty requests that nobody takes, of each.
 #pragma once
 
 #include <sys/types.h>

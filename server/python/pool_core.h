@@ -136,8 +136,10 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   void Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
   void Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
             std::vector<std::shared_ptr<Call>>* ended);
-  void LookAtTimes(std::vector<std::shared_ptr<Call>>* ended);
-  void Bury(const std::shared_ptr<Worker>& worker, std::vector<std::shared_ptr<Call>>* ended);
+  void LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
+  // Waits for its end, without the mutex: many look at a pool, and none of them waits for whoever has started a worker.
+  void Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
+            std::vector<std::shared_ptr<Call>>* ended);
   // What is on its trays goes back to the front of the queue.
   void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
   int WaitMs() const;

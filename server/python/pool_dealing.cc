@@ -152,11 +152,11 @@ void PoolCore::Take(Worker& worker, const Message& message, std::string text, Lo
   // What took too long is not taken, though it came in the moment before its end.
   if (worker.asked_ns != 0) return;
   const int number = worker.order.empty() ? -1 : worker.order.front();
+  const uint64_t laid = number < 0 ? 0 : worker.trays[number].sheet.rows;
   const bool has_failed = message.what == static_cast<uint32_t>(What::kFailed);
   if (number < 0 || message.tray != static_cast<uint32_t>(number) ||
       message.sheet != worker.trays[number].sheet.number ||
-      message.rows + (has_failed ? 1 : 0) > worker.trays[number].sheet.rows ||
-      (!has_failed && message.rows != worker.trays[number].sheet.rows)) {
+      (has_failed ? message.rows >= laid : message.rows != laid)) {
     // No worker that is sound says that.
     worker.process->Kill();
     return;

@@ -50,7 +50,7 @@ void PoolCore::Run() {
     {
       Lock lock(mutex_);
       Listen(lock, &ended);
-      LookAtTimes(&ended);
+      LookAtTimes(lock, &ended);
     }
     Tell(std::move(ended));
     Deal(/*wakes=*/false);
@@ -158,7 +158,7 @@ void PoolCore::Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {
     // What it has said before its end has been heard.
     if (files[2 + 2 * i].revents != 0 && !workers[i]->is_gone) {
       Hear(workers[i], lock, ended);
-      if (!workers[i]->is_gone) Bury(workers[i], ended);
+      if (!workers[i]->is_gone) Bury(workers[i], lock, ended);
     }
   }
 }
@@ -174,7 +174,7 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
         return;
       case WorkerProcess::Received::kClosed:
         worker->process->Kill();
-        Bury(worker, ended);
+        Bury(worker, lock, ended);
         return;
       case WorkerProcess::Received::kMessage:
         break;
@@ -207,7 +207,7 @@ void PoolCore::Hear(const std::shared_ptr<Worker>& worker, Lock& lock,
   }
 }
 
-void PoolCore::LookAtTimes(std::vector<std::shared_ptr<Call>>* ended) {
+void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended) {
   const uint64_t now = MonotonicNanos();
   std::vector<std::shared_ptr<Worker>> abandoned;
   for (const std::shared_ptr<Worker>& worker : workers_) {
@@ -247,16 +247,19 @@ void PoolCore::LookAtTimes(std::vector<std::shared_ptr<Call>>* ended) {
       worker->process->AskForStack();
     }
   }
-  for (const std::shared_ptr<Worker>& worker : abandoned) Bury(worker, ended);
+  for (const std::shared_ptr<Worker>& worker : abandoned) Bury(worker, lock, ended);
 }
 
-void PoolCore::Bury(const std::shared_ptr<Worker>& worker,
+void PoolCore::Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
                     std::vector<std::shared_ptr<Call>>* ended) {
   const uint64_t now = MonotonicNanos();
   worker->is_gone = true;
   workers_.erase(std::find(workers_.begin(), workers_.end(), worker));
   worker->process->Kill();
+  // Nobody lays anything on its trays any more.
+  lock.unlock();
   const std::string ending = worker->process->Wait();
+  lock.lock();
   if (worker->process->was_withdrawn()) {
     worker->is_leaving = true;
     given_up_ns_[worker->offer->number()] = now;

@@ -116,6 +116,7 @@ void SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
 
 absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                              uint32_t rows, absl::Span<Column> columns, Arena* arena) const {
+  if (made > rows) return Forged("it has more rows than were asked for");
   uint64_t data = 0;
   const std::vector<Place> places = Places(rows, &data);
   if (bytes < data) return Forged("it is shorter than its rows");

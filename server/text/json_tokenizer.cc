@@ -1,5 +1,9 @@
 // The tokenizer.json of `tokenizers`.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -227,12 +231,65 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> Make(const JsonPart& json) {
   return std::make_unique<JsonTokenizer>(std::move(parts));
 }
 
+// A number with a fraction or an exponent as `tokenizers` reads it, which may be another double than the nearest one: its digits are an integer of
+// 64 bits (what does not fit is left out), which is rounded to a double and then multiplied or divided by a power of ten. A Unigram's ways through
+// a word that are equally good but for rounding are told apart by that.
+double AsTheLibraryReadsIt(std::string_view number) {
+  constexpr int kMostExponent = 308;
+  const bool is_negative = number[0] == '-';
+  uint64_t digits = 0;
+  int exponent = 0;
+  bool is_fraction = false, is_full = false;
+  size_t at = is_negative ? 1 : 0;
+  for (; at < number.size() && number[at] != 'e' && number[at] != 'E'; ++at) {
+    if (number[at] == '.') {
+      is_fraction = true;
+      is_full = false;
+      continue;
+    }
+    const auto digit = static_cast<uint64_t>(number[at] - '0');
+    is_full = is_full || digits > (std::numeric_limits<uint64_t>::max() - digit) / 10;
+    if (!is_full) digits = digits * 10 + digit;
+    exponent += is_fraction == is_full ? 0 : is_full ? 1 : -1;
+  }
+  if (at < number.size()) {
+    at += number[at + 1] == '+' ? 2 : 1;
+    int more = 0;
+    const auto [end, error] =
+        std::from_chars(number.data() + at, number.data() + number.size(), more);
+    if (error != std::errc()) more = number[at] == '-' ? -(1 << 20) : 1 << 20;
+    exponent += more;
+  }
+  auto value = static_cast<double>(digits);
+  for (; exponent < -kMostExponent && value != 0; exponent += kMostExponent) value /= 1e308;
+  if (value != 0) {
+    double power = 1;
+    const std::string text = absl::StrCat("1e", std::abs(exponent));
+    std::from_chars(text.data(), text.data() + text.size(), power);
+    value = exponent < 0 ? value / power : value * power;
+  }
+  return is_negative ? -value : value;
+}
+
+// nlohmann's own reader, but for what a number is.
+class Reader : public nlohmann::detail::json_sax_dom_parser<nlohmann::json> {
+ public:
+  using json_sax_dom_parser::json_sax_dom_parser;
+
+  // NOLINTNEXTLINE(readability-identifier-naming): the library calls it so.
+  bool number_float(double nearest, const std::string& text) {
+    const double value = AsTheLibraryReadsIt(text);
+    return json_sax_dom_parser::number_float(std::isfinite(value) ? value : nearest, text);
+  }
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> MakeJsonTokenizer(std::string_view file) {
   nlohmann::json document;
   try {
-    document = nlohmann::json::parse(file);
+    Reader reader(document);
+    nlohmann::json::sax_parse(file, &reader);
   } catch (const nlohmann::json::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("expected a JSON document: ", error.what()));
   }

@@ -24,7 +24,7 @@ ALLOWED = {
     "io/arrow": {"base", "io/file"},
     "io/http": {"base"},
     "io/credentials": {"base", "io/http"},
-    "io/remote": {"base", "io/file", "io/http", "io/credentials"},
+    "io/remote": {"base", "io/file", "io/record", "io/http", "io/credentials"},
     "ring": set(),
     "cuda": {"ring"},
     "server/kernels": {"base"},

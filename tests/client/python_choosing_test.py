@@ -1,5 +1,8 @@
 """What chance decides: draws, choices among datasets, resampling; and states that go from element to element."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -34,6 +37,32 @@ def test_sampling_draws_by_weight():
         penstock.Dataset.choose_from_datasets([ranges[0], ranges[1].enumerate()], ranges[2])
     finite = [penstock.Dataset.range(3), penstock.Dataset.range(4)]
     assert len(penstock.Dataset.sample_from_datasets(finite)) == 7
+
+
+def weights_of(dataset):
+    return json.loads(re.search(r" weight: (\[.*?\])", dataset.spec_text())[1])
+
+
+def test_a_temperature_levels_weights_or_sizes():
+    endless = [penstock.Dataset.counter(start=1000000 * i) for i in range(3)]
+    sample = penstock.Dataset.sample_from_datasets
+    assert weights_of(sample(endless, [8, 1, 0], seed=1, temperature=3)) == [1.0, 0.5, 0.0]
+    assert weights_of(sample(endless, [3, 4, 1], seed=1, temperature=0.5)) == [0.5625, 1.0, 0.0625]
+    assert weights_of(sample(endless, [1e300, 1e-300, 1e300], temperature=1e9)) == [1.0, 0.99999861845, 1.0]
+    found = batched(sample(endless, [8, 1, 0], seed=1, temperature=3).take(3000))
+    # 3,000 draws with a chance of 2/3 have a standard deviation of 26.
+    assert abs(np.bincount(np.array(found) // 1000000)[0] - 2000) < 130
+    # As mT5 has it: by the sizes.
+    sizes = [penstock.Dataset.range(n).repeat() for n in (100, 25)]
+    with pytest.raises(ValueError, match="known number of elements"):
+        sample(sizes, temperature=2)
+    assert weights_of(sample([penstock.Dataset.range(100), penstock.Dataset.range(25)], temperature=2)) == [1.0, 0.5]
+    assert weights_of(sample(endless, [0, 0, 0], temperature=2)) == [0.0, 0.0, 0.0]
+    for wrong in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="temperature is a number above 0"):
+            sample(endless, [1, 2, 3], temperature=wrong)
+    with pytest.raises(ValueError, match="weights that are numbers"):
+        sample(endless, penstock.Dataset.from_tensors(np.ones(3)).repeat(), temperature=2)
 
 
 def test_weights_of_samples_may_be_a_dataset():

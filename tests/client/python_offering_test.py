@@ -163,6 +163,17 @@ def test_requests_that_are_none_are_refused(daemon, request_bytes):
     assert rows.recv(1 << 16)[0] == 16
 
 
+def test_a_request_that_nobody_is_answered_for_ends_no_others(daemon):
+    function = FunctionFile(square)
+    one = daemon([function])
+    files = [memory(), memory(), os.open("/dev/null", os.O_RDWR), memory(), os.open("/dev/null", os.O_RDWR)]
+    socket.send_fds(one.offer, [b"{}"], files)
+    for file in files:
+        os.close(file)
+    _, rows = one.ask(function)
+    assert rows.recv(1 << 16)[0] == 16
+
+
 def test_a_daemon_of_this_user_needs_no_offer(tmp_path):
     with penstock.Dataset.range(3).as_numpy_iterator() as elements:
         next(elements)

@@ -80,3 +80,8 @@ def test_a_loader_in_a_notebook(start):
 @pytest.mark.parametrize("element", [[], (), None])
 def test_nothing_is_shown_as_nothing(element):
     assert len(penstock.show(element).tensors) == (1 if element is None else 0)
+
+
+def test_names_tell_a_terminal_nothing():
+    shown = penstock.show({"a\x1b[31m\nb": np.zeros(2), "plain": 1})
+    assert "\x1b" not in repr(shown) and len(repr(shown).splitlines()) == 2 and repr(shown).startswith("a\\x1b[31m\\nb  float64")

@@ -137,6 +137,24 @@ def test_positions_beside_few_records():
         assert plain(resumed(dataset, at)) == whole[at:]
 
 
+def test_a_resume_finds_the_block_behind_a_position_again():
+    def dataset(block_records=30):
+        return penstock.Dataset.from_source(Seldom(20_000), block_records=block_records).batch(7)
+
+    iterator = iter(dataset())
+    # The front is some blocks ahead of the first positions.
+    for _ in range(1500):
+        next(iterator)
+    state = iterator.state_dict()
+    later = iter(dataset())
+    later.load_state_dict(state)
+    assert next(later).tolist() == next(iterator).tolist() == [text(i) for i in range(10_500, 10_507)]
+    other = iter(dataset(block_records=50))
+    with pytest.raises(penstock.FailedPreconditionError, match="another stream"):
+        other.load_state_dict(state)
+        next(other)
+
+
 def test_parts():
     dataset = penstock.Dataset.from_source(Numbers(1000), num_shards=3, block_records=10)
     whole = plain(dataset)
@@ -155,6 +173,13 @@ def test_records_that_are_nests():
     ragged_ones = penstock.Dataset.from_source(Numbers(50, make=ragged), penstock.TensorSpec((None,), np.int64))
     assert plain(ragged_ones) == [list(range(i % 5)) for i in range(50)]
     assert plain(resumed(ragged_ones, 20)) == [list(range(i % 5)) for i in range(20, 50)]
+
+
+def test_dicts_whose_keys_come_in_another_order():
+    numbers = penstock.TensorSpec((), np.int64)
+    source = Wrong(({"a": 1, "b": 2}, None), ({"b": 4, "a": 3}, None))
+    rows = penstock.Dataset.from_source(source, output={"a": numbers, "b": numbers})
+    assert [(int(row["a"]), int(row["b"])) for row in rows] == [(1, 2), (3, 4)]
 
 
 def test_rows_of_many():

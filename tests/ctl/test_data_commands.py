@@ -41,6 +41,24 @@ def test_chess_is_dealt_to_shards_by_turns(tmp_path):
     assert [len(records(shard)) for shard in shards] == [3, 3, 3, 2]
 
 
+@pytest.mark.parametrize("name", ["chess", "flowers", "segmentation"])
+def test_the_spec_of_a_sample_reads_its_files(tmp_path, name):
+    """Without a photograph: flowers are drawn."""
+    out = 'a "b"' if name == "chess" else f"made/{name}"
+    done = penstock(tmp_path, "make-sample", name, "--records", "5", "--shards", "2", "--out", out, "--spec", "its.textproto")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"wrote 5 records in 2 shards to {out}\nwrote their pipeline's spec to its.textproto\n"
+    done = penstock(tmp_path, "validate", "its.textproto")
+    assert done.returncode == 0, done.stderr
+    done = penstock(tmp_path, "run", "its.textproto", "--steps", "1")
+    assert done.returncode == 0 or (name == "chess" and "drop_remainder" in done.stderr), done.stderr
+
+
+def test_a_spec_that_cannot_be_written(tmp_path):
+    done = penstock(tmp_path, "make-sample", "chess", "--records", "1", "--out", "x", "--spec", "no/folder/its.textproto")
+    assert done.returncode == 1 and "no/folder/its.textproto" in done.stderr and not done.stdout
+
+
 def test_json_lines_are_packed(tmp_path):
     (tmp_path / "in.jsonl").write_text('{"name": "opera", "year": 1858}\n')
     done = penstock(tmp_path, "write", "out.tfrecord", "--jsonl", "in.jsonl")

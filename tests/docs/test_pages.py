@@ -16,6 +16,7 @@ PAGES = sorted(str(path.relative_to(ROOT)) for folder in ("tutorials", "howto") 
 COMMANDS = {
     "README.md": ["./dev demo", "./dev test"],
     "docs/howto/pack-documents.md": ["penstock index --tokens SPEC"],
+    "docs/howto/mix-sources.md": ["penstock update NAME --set mix.weight=0.5,0.5 --at-step 20000", "penstock history NAME > changes"],
     "docs/howto/cpp.md": ["cmake --install build/release --prefix PREFIX",
                           "g++ -std=c++20 train.cc -IPREFIX/include -LPREFIX/lib -lpenstock -Wl,-rpath,PREFIX/lib"],
 }  # fmt: skip

@@ -8,7 +8,8 @@ import urllib.parse
 
 
 class ObjectServer(http.server.ThreadingHTTPServer):
-    """`objects`: bytes by path ("/bucket/key"). `ranges`: what was asked for, but for the looks at one byte. `refuses`: answer all with 403.
+    """`objects`: bytes by path ("/bucket/key"). `ranges`: what was asked for, but for the looks at one byte. `paths`: of all requests.
+    `refuses`: answer all with 403.
 
     `hang()` holds all requests for ranges until `go_on()`.
     """
@@ -20,6 +21,7 @@ class ObjectServer(http.server.ThreadingHTTPServer):
         self.objects = objects
         self.ranges = []
         self.heads = []
+        self.paths = []
         self.refuses = False
         self._may_answer = threading.Event()
         self._may_answer.set()
@@ -69,6 +71,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.heads.append(str(self.headers))
+        server.paths.append(self.path)
         if server.refuses:
             return self._answer(403, b"<Error><Code>AccessDenied</Code></Error>")
         path, _, query = self.path.partition("?")

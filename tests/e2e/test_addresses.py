@@ -104,6 +104,17 @@ def test_fault_29_what_a_spec_names_leads_to_this_machine_only_where_that_is_all
     assert numbers(daemon) == list(range(_RECORDS))
 
 
+def test_fault_29_a_connection_that_was_kept_leads_to_no_address_that_is_not_allowed(server, serve, tmp_path):
+    server.objects["/bucket/other/a"] = server.objects["/bucket/train/a"]
+    _, command = serve(f'allow: "http://" allow_local: "{server.url}/bucket/train/"')
+    both = f'{server.url}/bucket/train/a" files: "{server.url}/bucket/other/a'
+    for number in range(3):
+        refused = command("create", spec(tmp_path, both, f"p{number}"))
+        assert refused.code != 0 and "allow_local" in refused.err
+    assert "/bucket/train/a" in server.paths
+    assert "/bucket/other/a" not in server.paths
+
+
 def test_what_is_fetched_is_told_by_stats_top_the_page_and_metrics(server, serve, tmp_path):
     daemon, command = serve(f'allow: "http://" allow_local: "{server.url}/"')
     assert command("create", spec(tmp_path, server.url + "/bucket/train/a")).code == 0

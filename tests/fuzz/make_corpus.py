@@ -25,7 +25,7 @@ CORPUS = pathlib.Path(__file__).parent / "corpus"
 
 def arrow():
     """Small ones of pyarrow's."""
-    for name in ("dictionaries_delta", "dictionaries_zstd", "feather", "lists_nulls", "no_rows", "nulls", "numbers_lz4", "structs_nulls", "texts_zstd"):
+    for name in ("dictionaries_delta", "dictionaries_zstd", "feather", "lists_nulls", "lists_zstd", "no_rows", "nulls", "numbers_lz4", "structs_nulls", "texts_zstd"):
         yield name, (_TREE / "tests" / "golden" / "arrow" / f"{name}.arrow").read_bytes()
 
 

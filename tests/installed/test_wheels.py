@@ -16,9 +16,9 @@ from machine import TREE, check, given, run
 # From `pip install` to the first batch. It turns a hang into a failure; what it took is printed.
 _FIRST_BATCH_S = 60
 
-# A mount, process and network namespace of its own: no mount is left behind, and no network is there.
+# A mount, process and network namespace of its own: no mount is left behind, and no network is there but the loopback.
 _INSIDE = """
-mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount -t tmpfs shm "$1/dev/shm" && exec chroot "$1" /bin/sh -ec "$2"
+ip link set lo up && mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc" && mount -t tmpfs shm "$1/dev/shm" && exec chroot "$1" /bin/sh -ec "$2"
 """
 
 
@@ -41,7 +41,11 @@ def root(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param.stem)
     check("tar", "-C", folder, "-xf", request.param, "--numeric-owner", "--exclude=./dev/*")
     shutil.copytree(given("PENSTOCK_WHEELHOUSE"), folder / "wheels")
-    shutil.copy(TREE / "tests" / "support" / "attach_once.py", folder)
+    for program in ("attach_once.py", "read_addresses.py"):
+        shutil.copy(TREE / "tests" / "support" / program, folder)
+    (folder / "reader").mkdir()
+    for path in ("README.md", "tests/docs/run_page.py", "tests/docs/readme_reader.py"):
+        shutil.copy(TREE / path, folder / "reader")
     yield Root(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -67,6 +71,21 @@ def test_the_first_batch_after_pip_install(root, capsys):
         print(f"\n{root.folder.name}, Python {version}: {took:.1f} s from pip install to the last batch")
 
 
+def test_addresses_are_read_though_the_root_has_no_libcurl(root):
+    assert root("find / -xdev -name 'libcurl*' -not -path '/venv/*' -not -path '/proc/*'") == ""
+    check("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+          "-keyout", root.folder / "key.pem", "-out", root.folder / "certificate.pem")
+    read = root("/venv/bin/python /read_addresses.py /certificate.pem /key.pem", timeout=_FIRST_BATCH_S)
+    assert read.splitlines() == ["read http 500 rows", "read https 500 rows", "read s3 500 rows"]
+
+
 def test_the_programs_answer(root):
     for program in ("penstock", "penstockd"):
         assert "penstock" in root(f"/venv/bin/{program} --version").lower() or root(f"/venv/bin/{program} --version")[0].isdigit()
+
+
+def test_the_starts_of_the_readme_need_nothing_but_the_wheel(root):
+    """Where no framework is, the reader's own stand-ins take its place. No folder of the source tree is there."""
+    read = root("mkdir /reader/here && cd /reader/here && export PATH=/venv/bin:$PATH && penstock make-sample flowers --records 128 --out samples/flowers && "
+                "python ../run_page.py ../README.md --first ../readme_reader.py")
+    assert read.splitlines()[-1] == "5 examples"

@@ -2,6 +2,7 @@
 // an index cannot be, is missing, or does not hold.
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -137,6 +138,37 @@ TEST_CASE("pack by counts: the same sequences with and without, from any cursor 
         }
       }
     }
+  }
+}
+
+TEST_CASE("pack by counts: of many files, whose record indices come a part at a time") {
+  const ScratchFolder folder;
+  for (int file = 0; file < 300; ++file) {
+    std::ofstream lines(folder / absl::StrCat("part-", 1000 + file, ".txt"));
+    for (int line = 0; line < 3; ++line) lines << 100 * file + line << "\n";
+  }
+  const std::string spec = absl::StrCat(
+      "stage { text_line { files: '", folder / "part-*.txt",
+      "' cycle_length: 7 } } stage { map { out: 't = int32(arange(string_to_number(value, "
+      "\"int64\") % 23))' "
+      "} } "
+      "stage { pack { sequence_length: 9 window: 100 } } stage { batch { batch_size: 4 } }");
+  const RunResult whole = RunPlan(MustPlan(spec), {});
+  INFO(whole.status.ToString());
+  REQUIRE(whole.batches.size() > 100);
+  REQUIRE(Index(spec).ok());
+  // Record indices are made anew.
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename().string();
+    if (absl::EndsWith(name, kIndexSuffix) && !absl::StrContains(name, ".tokens-"))
+      std::filesystem::remove(entry.path());
+  }
+  for (const int workers : {1, 8}) {
+    const SharedPlan by_counts = MustPlan(spec);
+    REQUIRE(GoesByCounts(*by_counts));
+    const RunResult run = RunPlan(by_counts, {.workers = workers});
+    INFO(run.status.ToString());
+    CHECK(run.batches == whole.batches);
   }
 }
 

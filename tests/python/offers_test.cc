@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,6 +192,21 @@ TEST_CASE("One user's offers are limited, and do not take others' places") {
   CHECK(offers.Add(1, std::move(place), {}).ok());
 }
 
+TEST_CASE("Who takes no request holds few descriptors, and is asked again when he does") {
+  Offers offers;
+  auto [ours, theirs] = Packets();
+  REQUIRE(offers.Add(1, std::move(theirs), {}).ok());
+  const auto offer = offers.Of(1).front();
+  const ring::Descriptor file(memfd_create("some", MFD_CLOEXEC));
+  const int files[] = {file.get()};
+  int asked = 0;
+  while (asked < 1000 && offer->Ask("{}", files)) ++asked;
+  CHECK(asked >= 16);
+  CHECK(asked < 200);
+  for (int i = 0; i < asked; ++i) CHECK(Receive(ours.get()).files.size() == 1);
+  CHECK(offer->Ask("{}", files));
+}
+
 TEST_CASE("Who listens is told of his user's offers alone, until he stops") {
   Offers offers;
   int told = 0;
@@ -331,6 +347,62 @@ TEST_CASE(
   CHECK(absl::IsFailedPrecondition(status));
   CHECK(absl::StrContains(status.message(), "ended its process (SIGSEGV)"));
   CHECK(pool->Workers().deaths > 2);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: a worker that claims rows that no sheet has is ended, and nothing is copied") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  // The newest is asked first. Each one claims another number of rows.
+  std::vector<std::unique_ptr<Keeper>> forgers;
+  for (const uint64_t claimed : {UINT64_MAX, UINT64_MAX - 1, uint64_t{UINT32_MAX}, uint64_t{3}}) {
+    forgers.push_back(std::make_unique<Keeper>(user, [claimed](Request request) {
+      Message message = {.what = static_cast<uint32_t>(What::kReady)};
+      send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+      recv(request.files[2].get(), &message, sizeof(message), 0);
+      message.what = static_cast<uint32_t>(What::kFailed);
+      message.rows = claimed;
+      send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+      // It is told to end.
+      pollfd look = {request.files[4].get(), POLLIN, 0};
+      poll(&look, 1, -1);
+    }));
+  }
+  const auto pool = NewPool(OfUser(user));
+  const absl::Status status = Use(*pool);
+  INFO(status.ToString());
+  CHECK(status.ok());
+  for (const auto& forger : forgers) CHECK(forger->asked() >= 1);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: nobody who looks waits for a process that says nothing of a worker's end") {
+  const ScratchFolder folder;
+  const uid_t user = NewUser();
+  Keeper keeper(user, Runs(ShellFunction(folder)));
+  std::promise<void> over;
+  std::shared_future<void> ends = over.get_future().share();
+  // The newest is asked first.
+  Keeper silent(user, [ends](Request request) {
+    Message message = {.what = static_cast<uint32_t>(What::kReady)};
+    send(request.files[2].get(), &message, sizeof(message), MSG_NOSIGNAL);
+    recv(request.files[2].get(), &message, sizeof(message), 0);
+    request.files[2] = ring::Descriptor();
+    ends.wait();
+  });
+  const auto pool = NewPool(OfUser(user));
+  std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
+  AwayWorkers seen;
+  do {
+    std::this_thread::yield();
+    seen = pool->Workers();
+  } while (seen.deaths == 0 && (seen.started == 0 || seen.workers > 0));
+  // The pool's thread still waits for a word about it.
+  CHECK(seen.deaths == 0);
+  over.set_value();
+  REQUIRE(used.wait_for(kHangs) == std::future_status::ready);
+  CHECK(used.get().ok());
   pool->Close();
 }
 

@@ -130,6 +130,20 @@ TEST_CASE("Of a sheet whose row fails, those in front of it are taken") {
   CHECK(taken[2].rows[3].size == 0);
 }
 
+TEST_CASE("More rows than were asked for are refused (forged)") {
+  const SheetForm form(Features());
+  const Rows rows;
+  std::vector<uint8_t> tray(form.Measure(rows.columns, 0, Rows::kRows));
+  form.Lay(rows.columns, 0, Rows::kRows, tray.data());
+  for (const uint32_t made : {Rows::kRows + 1u, UINT32_MAX}) {
+    Arena arena;
+    std::vector<Column> taken(5);
+    form.Prepare(Rows::kRows, absl::MakeSpan(taken), &arena);
+    CHECK(absl::IsInternal(
+        form.Take(tray.data(), tray.size(), 0, made, Rows::kRows, absl::MakeSpan(taken), &arena)));
+  }
+}
+
 TEST_CASE(
     "Memory that no sound worker writes is refused or taken, and never read beyond (forged)") {
   const SheetForm form(Features());

@@ -124,6 +124,29 @@ TEST_CASE("keys of AWS come from STS, a container's endpoint and the machine") {
   CheckKeys(AwsFromMachine(given.environment()), "the machine's metadata service");
 }
 
+TEST_CASE("who gives credentials out is known by the authorities that are named") {
+  const SmallHttpServer server([](const SmallRequest&) { return Answer("200 OK", "", "{}"); });
+  const std::string url = "https" + server.url().substr(4);
+  Given given;
+  given.files["token"] = "JWT\n";
+  given.files["user"] =
+      R"({"type":"authorized_user","refresh_token":"r","token_uri":")" + url + R"("})";
+  given.variables = {{"AWS_WEB_IDENTITY_TOKEN_FILE", "token"},
+                     {"AWS_ROLE_ARN", "arn:aws:iam::1:role/r"},
+                     {"AWS_ENDPOINT_URL_STS", url},
+                     {"AWS_CONTAINER_CREDENTIALS_FULL_URI", url}};
+  Environment environment = given.environment();
+  // They are looked for before the server says a word.
+  environment.authorities = "/nowhere/authorities.pem";
+  for (const absl::Status& status :
+       {AwsFromWebIdentity(environment).status(), AwsFromContainer(environment).status(),
+        GcsFromFile(environment, "user").status()}) {
+    INFO(status);
+    CHECK(absl::IsPermissionDenied(status));
+    CHECK(absl::StrContains(status.message(), "certificate does not hold"));
+  }
+}
+
 TEST_CASE("a metadata service that answers with a page is an error without the page") {
   const SmallHttpServer server(
       [](const SmallRequest&) { return Answer("200 OK", "", "<html>SECRET</html>"); });

@@ -54,3 +54,9 @@ def digest(dataset):
         for element in np.asarray(batch):
             found.update(len(element).to_bytes(8, "little") + bytes(element))
     return found.hexdigest()
+
+
+def use_keys(variables, url, secret="SECRETEXAMPLE"):
+    variables.setenv("AWS_ENDPOINT_URL_S3", url)
+    variables.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    variables.setenv("AWS_SECRET_ACCESS_KEY", secret)

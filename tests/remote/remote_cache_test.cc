@@ -1,6 +1,12 @@
 // Files at addresses with a cache folder: the second time nobody asks the server.
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
@@ -13,20 +19,12 @@ namespace {
 using test::AnswerRange;
 using test::Awaited;
 using test::Bytes;
+using test::Cached;
 using test::NoEnvironment;
-using test::Options;
 using test::ReadWhole;
 using test::ScratchFolder;
 using test::SmallHttpServer;
 using test::SmallRequest;
-
-RemoteOptions Cached(const ScratchFolder& folder) {
-  RemoteOptions options = Options();
-  // Less than the object, so that what is read again is not near.
-  options.memory_bytes = 16 << 20;
-  options.cache_folder = folder / "cache";
-  return options;
-}
 
 TEST_CASE("a second pass, and a daemon that is started again, ask for no range") {
   const ScratchFolder folder;
@@ -89,6 +87,70 @@ TEST_CASE("an object that was replaced is fetched, and one without a tag is neve
   const int once = ranges - untagged;
   CHECK(read("/untagged") == object);
   CHECK(ranges - untagged == 2 * once);
+}
+
+// An object that is there at once.
+class Object final : public RequestMaker {
+ public:
+  explicit Object(std::string address) : address_(std::move(address)) {
+    state_.size = 1 << 20;
+    state_.etag = "\"one\"";
+  }
+  std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t, uint64_t, bool,
+                                                  std::function<void()>) override {
+    return std::nullopt;
+  }
+  const ObjectState& state() const override { return state_; }
+  const std::string& shown() const override { return address_; }
+
+ private:
+  const std::string address_;
+  ObjectState state_;
+};
+
+struct AtOnce final : RangeSource {
+  void Fetch(RangeJob job) override { job.done(absl::OkStatus()); }
+};
+
+RangeJob PageOf(const std::shared_ptr<RequestMaker>& object, uint64_t page,
+                std::function<void(absl::Status)> done) {
+  RangeJob job;
+  job.maker = object;
+  job.offset = page * DiskCache::kPageBytes;
+  job.bytes = DiskCache::kPageBytes;
+  job.to = std::shared_ptr<uint8_t>(new uint8_t[job.bytes](), std::default_delete<uint8_t[]>());
+  job.is_wanted = true;
+  job.done = std::move(done);
+  return job;
+}
+
+TEST_CASE("what has come is handed out though others read from the folder without an end") {
+  const ScratchFolder folder;
+  auto cache = DiskCache::Open(folder / "cache", 64 << 20);
+  REQUIRE(cache.ok());
+  AtOnce network;
+  const auto known = std::make_shared<Object>("http://a/known");
+  const auto other = std::make_shared<Object>("http://a/other");
+  std::atomic<bool> is_over{false};
+  std::atomic<int> fetched{0};
+  constexpr int kPages = 4 * CachedRanges::kWritesMax;
+  std::promise<void> all;
+  {
+    CachedRanges ranges(*std::move(cache), network);
+    // More of them than there are threads: something to read is always there.
+    const std::function<void(absl::Status)> again = [&](absl::Status) {
+      if (!is_over) ranges.Fetch(PageOf(known, 0, again));
+    };
+    for (int i = 0; i < 16; ++i) again(absl::OkStatus());
+    for (int page = 0; page < kPages; ++page) {
+      ranges.Fetch(PageOf(other, page, [&](absl::Status) {
+        if (++fetched == kPages) all.set_value();
+      }));
+    }
+    CHECK(all.get_future().wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+    is_over = true;
+  }
+  CHECK(fetched == kPages);
 }
 
 TEST_CASE("an end while ranges are looked for and fetched tells all who wait") {

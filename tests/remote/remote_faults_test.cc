@@ -1,13 +1,24 @@
 // What goes wrong between a daemon and an object store, each thing by a server that does it.
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/stop_flag.h"
 #include "io/credentials/aws_sources.h"
 #include "io/credentials/credential_keeper.h"
+#include "io/http/perform.h"
+#include "io/http/range_fetcher.h"
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
@@ -133,6 +144,102 @@ TEST_CASE("fault 29: credentials whose source hangs hold up no end") {
   gate.Open();
 }
 
+TEST_CASE("fault 29: who is stopped does not wait for credentials whose source hangs") {
+  Gate gate;
+  CredentialKeeper keeper([&gate]() -> absl::StatusOr<Credentials> {
+    gate.Pass();
+    return Anonymous();
+  });
+  {
+    std::atomic<bool> stop{true};
+    const StopFlag::Scope scope(&stop);
+    CHECK(absl::IsCancelled(keeper.Wait().status()));
+  }
+  gate.Open();
+  CHECK(keeper.Wait().ok());
+}
+
+// Requests for an object, and of which it was told that the one before was refused.
+class Asks final : public RequestMaker {
+ public:
+  Asks(std::string url, uint64_t size) : url_(std::move(url)) { state_.size = size; }
+  std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t offset, uint64_t bytes, bool refused,
+                                                  std::function<void()>) override {
+    told.push_back(refused);
+    HttpRequest request;
+    request.url = url_;
+    request.reach = Reach::kLoopback;
+    request.headers.push_back(absl::StrCat("Range: bytes=", offset, "-", offset + bytes - 1));
+    return absl::StatusOr<HttpRequest>(std::move(request));
+  }
+  const ObjectState& state() const override { return state_; }
+  const std::string& shown() const override { return url_; }
+
+  std::vector<bool> told;
+
+ private:
+  const std::string url_;
+  ObjectState state_;
+};
+
+absl::Status FetchWhole(const std::shared_ptr<Asks>& maker, uint64_t bytes, std::string* found) {
+  const std::shared_ptr<uint8_t> memory(new uint8_t[bytes], std::default_delete<uint8_t[]>());
+  std::promise<absl::Status> fetched;
+  RangeFetcher fetcher;
+  RangeJob job;
+  job.maker = maker;
+  job.bytes = bytes;
+  job.to = memory;
+  job.is_wanted = true;
+  job.done = [&fetched](absl::Status status) { fetched.set_value(std::move(status)); };
+  fetcher.Fetch(std::move(job));
+  absl::Status status = fetched.get_future().get();
+  found->assign(reinterpret_cast<const char*>(memory.get()), bytes);
+  return status;
+}
+
+TEST_CASE("fault 29: a range whose bytes are all there is not asked for again, however it ends") {
+  const std::string object = Bytes(100);
+  std::atomic<int> asked{0};
+  const SmallHttpServer server([&](const SmallRequest&) {
+    ++asked;
+    // The last chunk does not come.
+    return absl::StrCat(
+        "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Range: bytes 0-99/100\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n64\r\n",
+        object, "\r\n");
+  });
+  std::string found;
+  const absl::Status status =
+      FetchWhole(std::make_shared<Asks>(server.url() + "/a", 100), 100, &found);
+  INFO(status);
+  CHECK(status.ok());
+  CHECK(found == object);
+  CHECK(asked == 1);
+}
+
+TEST_CASE("fault 29: that credentials were refused is told once, and others are not dropped") {
+  const std::string object = Bytes(100);
+  std::atomic<int> asked{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    switch (asked++) {
+      case 0:
+        return Answer("403 Forbidden", "", "");
+      case 1:
+        return Answer("503 Service Unavailable", "", "");
+      default:
+        return AnswerRange(request, object, "\"one\"");
+    }
+  });
+  const auto maker = std::make_shared<Asks>(server.url() + "/a", 100);
+  std::string found;
+  const absl::Status status = FetchWhole(maker, 100, &found);
+  INFO(status);
+  CHECK(status.ok());
+  CHECK(found == object);
+  CHECK(maker->told == std::vector<bool>{false, true, false});
+}
+
 TEST_CASE("fault 29: an empty object of which there is no range is empty") {
   const SmallHttpServer server([&](const SmallRequest& request) {
     if (request.target == "/short")
@@ -216,6 +323,150 @@ TEST_CASE("fault 29: a proxy that is not there is told of without its password")
   const absl::Status refused = files.Open("http://data.invalid/a").status();
   CHECK(!refused.ok());
   CHECK(!absl::StrContains(refused.ToString(), "VERYSECRETKEY"));
+}
+
+TEST_CASE("fault 29: a clock that is off is told once, with how far") {
+  const std::string object = Bytes(1 << 20);
+  const auto date = [](int64_t ahead_s) {
+    return absl::StrCat("Date: ",
+                        absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT",
+                                         absl::Now() - absl::Seconds(ahead_s), absl::UTCTimeZone()),
+                        "\r\n");
+  };
+  const std::string skewed = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
+  std::atomic<int> requests{0};
+  // An answer to HEAD has no body: the server's time alone tells.
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    ++requests;
+    return Answer("403 Forbidden", date(3600), request.method == "HEAD" ? "" : skewed);
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
+  const absl::Status opened = files.Open("s3://bucket/a").status();
+  CHECK(absl::IsPermissionDenied(opened));
+  CHECK(absl::StrContains(opened.message(), "the server refuses it: this machine's clock is 360"));
+  CHECK(absl::StrContains(opened.message(), " seconds ahead of the server's: set it: HTTP 403"));
+  requests = 0;
+  const absl::Status listed = files.List("s3://bucket/*").status();
+  INFO(listed);
+  CHECK(absl::IsPermissionDenied(listed));
+  CHECK(absl::StartsWith(listed.message(), "this machine's clock is 360"));
+  CHECK(absl::StrContains(listed.message(), "RequestTimeTooSkewed"));
+  // Two heads, as of any refusal, and a list, which is not tried with other credentials.
+  CHECK(requests == 3);
+  // A clock of a minute is no reason.
+  const SmallHttpServer right([&](const SmallRequest&) {
+    return Answer("403 Forbidden", date(-60), "<Error><Code>AccessDenied</Code></Error>");
+  });
+  RemoteFileSystem other(LocalFileSystem(), Options(right.url(), true), NoEnvironment());
+  const absl::Status refused = other.Open("s3://bucket/a").status();
+  CHECK(absl::StrContains(refused.message(), "look at the credentials, the clock and the rights"));
+}
+
+TEST_CASE("fault 29: credentials that end in the middle are asked for anew") {
+  const std::string object = Bytes(20 << 20);
+  std::atomic<int> ended{0}, heads{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.method == "HEAD" && heads++ == 0) return Answer("400 Bad Request", "", "");
+    // The second block's.
+    if (absl::StartsWith(request.Header("range"), "bytes=8388608-") && ended++ == 0)
+      return Answer("400 Bad Request", "", "<Error><Code>ExpiredToken</Code></Error>");
+    return AnswerRange(request, object, "\"one\"");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
+  auto file = files.Open("s3://bucket/a");
+  REQUIRE(file.ok());
+  const auto read = ReadWhole(**file, 100'000);
+  INFO(read.status());
+  REQUIRE(read.ok());
+  CHECK(*read == object);
+  CHECK(ended == 2);
+  CHECK(heads == 2);
+}
+
+TEST_CASE("fault 29: a name that no name server knows is told, for lists and in the middle") {
+  HttpRequest request;
+  request.url = "https://data.invalid/a";
+  const absl::Status unknown = PerformOnce(request, "https://data.invalid/a").status();
+  INFO(unknown);
+  CHECK(absl::IsUnavailable(unknown));
+  CHECK(absl::StartsWith(unknown.message(), "no name server knows the server's name"));
+  CHECK(absl::StrContains(unknown.message(), "(https://data.invalid/a)"));
+  // A name server that is away for a moment costs further tries only, until it is given up.
+  class Requests final : public RequestMaker {
+   public:
+    std::optional<absl::StatusOr<HttpRequest>> Make(uint64_t, uint64_t, bool,
+                                                    std::function<void()>) override {
+      HttpRequest made;
+      made.url = ++asked < 3 ? "http://data.invalid/a" : address;
+      made.headers = {"Range: bytes=0-4095"};
+      made.reach = Reach::kLoopback;
+      return made;
+    }
+    const ObjectState& state() const override { return object_state; }
+    const std::string& shown() const override { return name; }
+
+    std::string address;
+    std::atomic<int> asked{0};
+    ObjectState object_state{4096, "\"one\"", "", ""};
+    std::string name = "http://data.invalid/a";
+  };
+  const std::string object = Bytes(4096);
+  const SmallHttpServer server(
+      [&](const SmallRequest& asked) { return AnswerRange(asked, object, "\"one\""); });
+  for (const bool comes_back : {true, false}) {
+    RangeFetcher::Options options;
+    options.give_up_ns = comes_back ? 60'000'000'000 : 1'000'000;
+    RangeFetcher fetcher(options);
+    auto maker = std::make_shared<Requests>();
+    maker->address = comes_back ? server.url() + "/a" : "http://data.invalid/a";
+    std::promise<absl::Status> done;
+    RangeJob job;
+    job.maker = maker;
+    job.bytes = 4096;
+    job.to = std::shared_ptr<uint8_t>(new uint8_t[4096], std::default_delete<uint8_t[]>());
+    job.done = [&](absl::Status status) { done.set_value(std::move(status)); };
+    fetcher.Fetch(std::move(job));
+    const absl::Status status = done.get_future().get();
+    INFO(status);
+    CHECK(status.ok() == comes_back);
+    if (!comes_back) CHECK(absl::StrContains(status.message(), "no name server knows"));
+  }
+}
+
+TEST_CASE("a list of 100,000 keys is 100 requests, and each object stands in it once") {
+  constexpr size_t kKeys = 100'000, kOfPage = 1000;
+  std::atomic<size_t> lists{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (!absl::StrContains(request.target, "list-type=2")) return Answer("404 Not Found", "", "");
+    ++lists;
+    const size_t token = request.target.find("continuation-token=");
+    const size_t first =
+        token == std::string::npos ? 0 : std::stoul(request.target.substr(token + 19));
+    std::string body = "<ListBucketResult><EncodingType>url</EncodingType>";
+    for (size_t i = first; i < first + kOfPage; ++i) {
+      absl::StrAppend(&body, "<Contents><Key>train/", absl::Dec(i, absl::kZeroPad6), "</Key><Size>",
+                      i, "</Size><ETag>\"t\"</ETag></Contents>");
+    }
+    if (first + kOfPage < kKeys) {
+      absl::StrAppend(&body, "<IsTruncated>true</IsTruncated><NextContinuationToken>",
+                      first + kOfPage, "</NextContinuationToken>");
+    }
+    return Answer("200 OK", "", body + "</ListBucketResult>");
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
+  const auto listed = files.List("s3://bucket/train/*");
+  INFO(listed.status());
+  REQUIRE(listed.ok());
+  REQUIRE(listed->size() == kKeys);
+  CHECK(lists == kKeys / kOfPage);
+  for (size_t i = 0; i < kKeys; ++i) REQUIRE((*listed)[i].size_bytes == i);
+  CHECK(listed->back().path == "s3://bucket/train/099999");
+  // What was listed is opened without asking.
+  CHECK(files.OpenListed(listed->front()).ok());
+  CHECK(lists == kKeys / kOfPage);
 }
 
 }  // namespace

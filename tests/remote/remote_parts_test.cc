@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "io/http/aimd.h"
 #include "io/http/first_bytes.h"
 #include "io/http/http_message.h"
@@ -15,6 +16,7 @@
 #include "io/remote/object_glob.h"
 #include "io/remote/object_store.h"
 #include "io/remote/remote_environment.h"
+#include "io/remote/remote_places.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -97,6 +99,9 @@ TEST_CASE("what a spec names reaches no loopback, link-local or metadata address
       {"64:ff9b::a9fe:a9fe", false, false},
       {"2002:a9fe:a9fe::1", false, false},
       {"64:ff9b::7f00:1", false, true},
+      {"64:ff9b:1::a9fe:a9fe", false, false},
+      {"168.63.129.16", false, false},
+      {"fd20:ce::254", false, false},
       {"fe80::1", false, false},
       {"fd00:ec2::254", false, false},
       {"0.0.0.0", false, false},
@@ -114,6 +119,29 @@ TEST_CASE("what a spec names reaches no loopback, link-local or metadata address
   }
 }
 
+TEST_CASE("no address leads out of the prefix that has a server or credentials of its own") {
+  RemoteOptions options;
+  options.prefixes.resize(2);
+  options.prefixes[0].prefix = "http://data.example/public/";
+  options.prefixes[0].endpoint = "http://127.0.0.1:9000";
+  options.prefixes[1].prefix = "s3://";
+  Environment environment;
+  environment.variable = [](const std::string&) { return std::string(); };
+  RemotePlaces places(options, environment);
+  const auto place_of = [&places](const std::string& address) {
+    return places.PlaceOf(*ParseRemoteUrl(address));
+  };
+  REQUIRE(place_of("http://data.example/public/a").ok());
+  CHECK((*place_of("http://data.example/public/a"))->endpoint == "http://127.0.0.1:9000");
+  for (const char* const out :
+       {"http://data.example/public/../secret", "http://data.example/public/%2e%2E/secret",
+        "http://data.example/public/a/..%5c../secret"})
+    CHECK(absl::IsPermissionDenied(place_of(out).status()));
+  // Elsewhere dots are a key's own.
+  CHECK(place_of("http://data.example/other/../a").ok());
+  CHECK(place_of("s3://bucket/a/../b").ok());
+}
+
 TEST_CASE("a Content-Range is read strictly") {
   const std::optional<ContentRange> range = ParseContentRange("bytes 5-9/100");
   REQUIRE(range);
@@ -127,6 +155,14 @@ TEST_CASE("a Content-Range is read strictly") {
     CHECK(!ParseContentRange(bad));
 }
 
+TEST_CASE("a head of very many headers is not kept whole") {
+  HttpResponse response;
+  TakeHeaderLine("etag: \"one\"\r\n", &response);
+  for (int i = 0; i < 100'000; ++i) TakeHeaderLine("a:\r\n", &response);
+  CHECK(response.headers.size() == 256);
+  CHECK(response.Header("etag") == "\"one\"");
+}
+
 TEST_CASE("an object is as long as its head says, and not as a part of it is") {
   HttpResponse response;
   response.headers = {{"content-range", "bytes 0-0/300"}, {"content-length", "1"}};
@@ -135,6 +171,11 @@ TEST_CASE("an object is as long as its head says, and not as a part of it is") {
   CHECK(absl::IsUnimplemented(DescribeHead(response, "a").status()));
   response.headers = {{"content-length", "7"}};
   CHECK(DescribeHead(response, "a")->size == 7);
+  // Behind such an end there is no number.
+  response.headers = {{"content-range", "bytes 0-0/18446744073709551615"}};
+  CHECK(absl::IsDataLoss(DescribeHead(response, "a").status()));
+  response.headers = {{"content-length", "18446744073709551615"}};
+  CHECK(absl::IsDataLoss(DescribeHead(response, "a").status()));
 }
 
 TEST_CASE("a region that a server names is a name") {
@@ -153,6 +194,16 @@ TEST_CASE("globs of objects are those of a shell, and ** goes through folders") 
   CHECK(MatchesGlob("a/**/*.gz", "a/b/c/d.gz"));
   CHECK(MatchesGlob("a/**/*.gz", "a/d.gz"));
   CHECK(!MatchesGlob("a/**/*.gz", "b/d.gz"));
+  CHECK(MatchesGlob("**/b/**/c", "a/b/b/d/c"));
+  CHECK(!MatchesGlob("**/b/**/c", "a/b/.d/c"));
+  CHECK(MatchesGlob("**/.d/**", ".d/c"));
+  CHECK(!MatchesGlob("a/**", "a/.hidden"));
+  // As many ways as there are to read it, it is over at once.
+  std::string deep, many;
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&deep, "a/");
+  for (int i = 0; i < 60; ++i) absl::StrAppend(&many, "**/a/");
+  CHECK(MatchesGlob(many + "x", deep + "x"));
+  CHECK(!MatchesGlob(many + "x", deep + "y"));
   CHECK(LiteralPrefix("a/b-*/c") == "a/b-");
   const absl::StatusOr<std::vector<std::string>> choices = ExpandBraces("{a,b{1,2}}-*");
   REQUIRE(choices.ok());
@@ -186,6 +237,8 @@ TEST_CASE("a list of S3 is XML with names that are encoded, and nothing else is 
        {"", "<html>hello</html>",
         "<ListBucketResult><Contents><Key>a</Key></Contents></ListBucketResult>",
         "<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        "<ListBucketResult><Contents><Key>a</Key><Size>18446744073709551615</Size></Contents>"
+        "</ListBucketResult>",
         "<ListBucketResult><Contents><Key>a</Key><Size>1</Size><ETag>t&#13;&#10;X: y</ETag>"
         "</Contents></ListBucketResult>"})
     CHECK(S3Store().ParseList(bad, "s3://b/").status().code() == absl::StatusCode::kDataLoss);
@@ -201,6 +254,9 @@ TEST_CASE("a list of GCS is JSON") {
   CHECK(page->next == "n");
   CHECK(!GcsStore().ParseList("<html>", "gs://b/").ok());
   CHECK(!GcsStore().ParseList(R"({"items":[{"name":"a"}]})", "gs://b/").ok());
+  CHECK(!GcsStore()
+             .ParseList(R"({"items":[{"name":"a","size":"18446744073709551615"}]})", "gs://b/")
+             .ok());
   CHECK(
       !GcsStore()
            .ParseList(R"({"items":[{"name":"a","size":"5","generation":"1\r\nX: y"}]})", "gs://b/")

@@ -11,6 +11,7 @@
 #include "base/completion.h"
 #include "base/file.h"
 #include "io/remote/remote_file_system.h"
+#include "tests/support/scratch_folder.h"
 
 namespace penstock::test {
 
@@ -44,6 +45,14 @@ inline RemoteOptions Options(const std::string& endpoint = "", bool has_keys = f
     prefix.secret_access_key_file = "secret";
   }
   options.prefixes = {prefix};
+  return options;
+}
+
+// With a cache folder, and little memory, so that what is read again of an object of 40 MiB is not near.
+inline RemoteOptions Cached(const ScratchFolder& folder) {
+  RemoteOptions options = Options();
+  options.memory_bytes = 16 << 20;
+  options.cache_folder = folder / "cache";
   return options;
 }
 

@@ -3,7 +3,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
+#include "client/samples/drawn_photos.h"
+#include "client/samples/photo.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tree.h"
@@ -36,6 +39,16 @@ TEST_CASE("Chess shards have the bytes of every release") {
   const std::string made = BytesOf(folder / "chess-00000-of-00001.tfrecord");
   CHECK(made == BytesOf(testing::InTree("tests/golden/chess.tfrecord")));
   CHECK(made.size() > 64 * 210);
+}
+
+TEST_CASE("Drawn flowers differ by kind and do not change") {
+  const std::vector<Photo> one = DrawFlowers(), two = DrawFlowers();
+  REQUIRE(one.size() == 5);
+  for (size_t i = 0; i < one.size(); ++i) {
+    CHECK(one[i].rgb.size() == size_t{3} * one[i].width * one[i].height);
+    CHECK(one[i].rgb == two[i].rgb);
+    CHECK(one[i].rgb != one[(i + 1) % one.size()].rgb);
+  }
 }
 
 TEST_CASE("A photograph that is no JPEG is named") {

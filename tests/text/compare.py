@@ -1,4 +1,4 @@
-"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N] [--campaign]`.
+"""Compares ids with `tokenizers` and `tiktoken` on many documents, and on every code point: `./dev test text [--mb N] [--kinds A,B] [--campaign]`.
 
 Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. The tokenizers have 32,768 tokens.
 """
@@ -42,6 +42,7 @@ def compare(name, texts, found, wanted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mb", type=int, default=100, help="megabytes of documents")
+    parser.add_argument("--kinds", default="code points,documents", help="which of the two, with a comma between them")
     parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
     arguments = parser.parse_args()
     began = time.monotonic()
@@ -49,7 +50,13 @@ def main():
 
     paths, ranks = corpora.train()
     same = wrong = documents_compared = 0
-    for kind, texts in (("code points", [corpora.code_point_text(block) for block in range(0x110000 // 4096)]), ("documents", list(corpora.mixed(arguments.mb * 1_000_000)))):
+    makers = {"code points": lambda: [corpora.code_point_text(block) for block in range(0x110000 // 4096)],
+              "documents": lambda: list(corpora.mixed(arguments.mb * 1_000_000))}  # fmt: skip
+    kinds = arguments.kinds.split(",")
+    if unknown := set(kinds) - set(makers):
+        parser.error(f"no such kind: {', '.join(sorted(unknown))}")
+    for kind in kinds:
+        texts = makers[kind]()
         documents = corpora.FOLDER / "documents.bin"
         corpora.write_documents(documents, texts)
         for name, path in paths.items():
@@ -63,8 +70,8 @@ def main():
             same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
     if arguments.campaign:
         found = "nothing" if not wrong else f"{wrong} of {same + wrong} comparisons differ"
-        print(campaigns.note("text", documents_compared, "documents compared", time.monotonic() - began, found=found, megabytes=arguments.mb,
-                             comparisons=same + wrong))
+        print(campaigns.note("text", documents_compared, "documents compared", time.monotonic() - began, found=found, kinds=kinds,
+                             megabytes=arguments.mb if "documents" in kinds else 0, comparisons=same + wrong))
     print(f"{same} passed, {wrong} failed")
     return 1 if wrong else 0
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Tokenizers beside the libraries. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
-#: ./dev test text [--mb N] [--campaign]
+#: ./dev test text [--mb N] [--kinds A,B] [--campaign]
 #: compares the ids of 100 MB of text and of every code point with those of tokenizers and tiktoken; vocabularies of 32,768 tokens, trained once;
 #: --campaign notes it in tests/campaigns.jsonl
 

@@ -86,6 +86,20 @@ TEST_CASE("tokenizers give the libraries' ids", "[text]") {
   }
 }
 
+// make_unigram_score_goldens.py.
+TEST_CASE("a score is the double that the library makes of its digits", "[text]") {
+  const auto cases = nlohmann::json::parse(Slurp(kFolder + "score_cases.json"));
+  const auto tokenizer = MakeJsonTokenizer(Slurp(kFolder + "scores.json"));
+  REQUIRE(tokenizer.ok());
+  const std::vector<std::string> texts = cases["texts"];
+  const std::vector<std::vector<uint32_t>> ids = cases["ids"];
+  REQUIRE(texts.size() == ids.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
+    INFO(texts[i]);
+    CHECK(IdsOf(**tokenizer, texts[i], {}) == ids[i]);
+  }
+}
+
 TEST_CASE("tokenizers give the libraries' texts", "[text]") {
   for (const auto& [name, of] : Cases()["tokenizers"].items()) {
     const auto tokenizer = Open(name, of);

@@ -38,7 +38,7 @@ class Shown:
         self.tensors = tuple(ShownTensor(name, *_look(value)) for name, value in _leaves(element, ""))
 
     def __repr__(self) -> str:
-        rows = [(one.name, one.dtype, str(one.shape), one.values) for one in self.tensors]
+        rows = [(_plain(one.name), one.dtype, str(one.shape), one.values) for one in self.tensors]
         widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
         return "\n".join("  ".join([*(text.ljust(width) for text, width in zip(row, widths)), row[3]]).rstrip() for row in rows)
 
@@ -122,6 +122,11 @@ def _words(array):
             told = f"{least:g}" if array.dtype.kind == "f" else f"{least}"
         words = f"{told}, {words}" if words else told
     return words + more
+
+
+def _plain(name):
+    """A name without what a terminal would obey."""
+    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def _short(text):

@@ -1,5 +1,6 @@
 #include "server/engine/read/document_counts.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -46,19 +47,23 @@ absl::Status DocumentCounts::Load(FileTable& files) {
 }
 
 bool DocumentCounts::Open(FileTable& files, Errands* errands, int stage, absl::Status* status) {
-  std::lock_guard<std::mutex> lock(loading_);
-  if (!indices_.empty() || files_.count == 0) return true;
-  std::vector<std::shared_ptr<const RecordIndex>> indices;
+  uint32_t first = 0;
+  {
+    std::lock_guard<std::mutex> lock(loading_);
+    first = static_cast<uint32_t>(indices_.size());
+  }
+  // Those behind the first one that is still coming are asked for with it, so that they come together.
+  uint32_t end = files_.count;
   bool waits = false;
-  for (uint32_t i = 0; i < files_.count; ++i) {
+  for (uint32_t i = first; i < end; ++i) {
     const uint32_t file = files_.first + i;
+    // It may read, so that nobody else waits for it.
     std::optional<FileTable::IndexOrError> index = files.AskIndex(file, on_damage_, errands, stage);
-    if (!index) {
-      waits = true;
-      continue;
-    }
+    if (!index && !waits) end = std::min(end, i + kAskedTogether);
+    waits = waits || !index;
+    if (waits) continue;
     if (!index->ok()) {
-      if (!waits) *status = index->status();
+      *status = index->status();
       return false;
     }
     if ((**index)->size() != counts_[i]->size()) {
@@ -67,11 +72,11 @@ bool DocumentCounts::Open(FileTable& files, Errands* errands, int stage, absl::S
                                    (**index)->size()));
       return false;
     }
-    indices.push_back(**std::move(index));
+    std::lock_guard<std::mutex> lock(loading_);
+    // Another stream of the plan may have been first, and uses its own already.
+    if (indices_.size() == i) indices_.push_back(**std::move(index));
   }
-  if (waits) return false;
-  indices_ = std::move(indices);
-  return true;
+  return !waits;
 }
 
 absl::StatusOr<uint32_t> DocumentCounts::Find(uint32_t file, uint64_t offset,

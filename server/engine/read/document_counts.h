@@ -3,7 +3,7 @@
 //
 // Threads:  Open() by the front, Load() from any thread; everything else from any thread once Open() has returned true.
 // Owns:     the counts, 2 or 4 bytes a record; the record indices are shared.
-// Cost:     Find() is a look at the next record, or a search among the file's records for one that is none.
+// Cost:     Open() goes on where it was, and holds its lock for no file; Find() is a look at the next record, or a search among the file's records for one that is none.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,9 @@ class DocumentCounts {
                                 Hint* hint) const;
 
  private:
+  // Files whose record indices are asked for at a time.
+  static constexpr uint32_t kAskedTogether = 64;
+
   absl::Status Stale(const std::string& path, const std::string& why) const;
 
   FileSystem& system_;
@@ -57,7 +60,8 @@ class DocumentCounts {
   bool loaded_ = false;  // under loading_
   std::vector<std::shared_ptr<const TokenCounts>>
       counts_;  // under loading_ until Open() returns true
-  std::vector<std::shared_ptr<const RecordIndex>> indices_;  // the same
+  std::vector<std::shared_ptr<const RecordIndex>>
+      indices_;  // the same: those of the first files, and of all at last
 };
 
 // Calls Load() where nobody waits for it.

@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "base/cache_folder.h"
 #include "base/memory_account.h"
+#include "base/new_thread.h"
 #include "base/stop_flag.h"
 #include "io/record/token_counts.h"
 #include "server/engine/compute/row_evaluator.h"
@@ -248,9 +249,16 @@ class Indexer {
     const auto threads = static_cast<uint32_t>(std::clamp<uint64_t>(blocks, 1, workers_));
     counting.at_work = threads;
     std::vector<std::thread> working;
-    for (uint32_t i = 0; i < threads; ++i) working.emplace_back([&counting] { Work(counting); });
+    absl::Status none;  // why there are not more of them
+    for (uint32_t i = 0; i < threads && none.ok(); ++i) {
+      absl::StatusOr<std::thread> thread = NewThread("tokens", [&counting] { Work(counting); });
+      if (thread.ok()) working.push_back(*std::move(thread));
+      none = thread.status();
+    }
+    if (working.empty()) return none;
     bool is_wanted = true;
     std::unique_lock<std::mutex> lock(counting.mutex);
+    counting.at_work -= threads - static_cast<uint32_t>(working.size());
     while (counting.at_work > 0) {
       counting.changed.wait_for(lock, kTell);
       if (!is_wanted || counting.at_work == 0) continue;

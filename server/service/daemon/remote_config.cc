@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/shown_url.h"
+#include "io/remote/authorities.h"
 #include "io/remote/remote_environment.h"
 
 namespace penstock {
@@ -158,8 +159,8 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const v1::DaemonConfig& config,
   options.memory_bytes = remote.has_memory_bytes() ? static_cast<uint64_t>(remote.memory_bytes())
                                                    : DefaultRemoteMemory();
   options.proxy = remote.proxy();
-  options.authorities =
-      remote.authorities().empty() ? environment("SSL_CERT_FILE") : remote.authorities();
+  options.authorities = FindAuthorities(remote.authorities().empty() ? environment("SSL_CERT_FILE")
+                                                                     : remote.authorities());
   if (remote.max_requests() != 0) options.requests_max = remote.max_requests();
   if (remote.give_up_ms() != 0) options.give_up_ms = remote.give_up_ms();
   options.cache_folder = remote.cache_folder();

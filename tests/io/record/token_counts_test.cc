@@ -55,7 +55,7 @@ struct Indexed {
 TEST_CASE("token counts: 2 bytes a record, or 4 where one needs them") {
   constexpr uint32_t kNone = TokenCounts::kLeftOut;
   const std::vector<std::vector<uint32_t>> kCases = {
-      {}, {0}, {1, kNone, 65534}, {1, kNone, 65535}, {kNone - 1, 0, kNone}};
+      {}, {0}, {1, kNone, 65534}, {1, kNone, 65535}, {TokenCounts::kMost, 0, kNone}};
   for (const std::vector<uint32_t>& counts : kCases) {
     Indexed indexed(counts);
     const auto loaded = indexed.Load();
@@ -111,6 +111,14 @@ TEST_CASE("token counts: each bit that differs is seen") {
   CHECK_FALSE(indexed.Load().ok());
   Write(indexed.place, sound);
   CHECK(indexed.Load().ok());
+}
+
+TEST_CASE("token counts: a number that no document has is seen, though all checksums hold") {
+  Indexed indexed({TokenCounts::kMost + 1, 0});
+  const auto loaded = indexed.Load();
+  CHECK(absl::IsDataLoss(loaded.status()));
+  CHECK(absl::StrContains(loaded.status().message(), "a count is larger than limit"));
+  CHECK(absl::StrContains(loaded.status().message(), indexed.place));
 }
 
 TEST_CASE("token counts: data that changed has none") {

@@ -1,5 +1,7 @@
 """sample_from_datasets and choose_from_datasets."""
 
+import math
+
 import numpy as np
 
 from penstock._dataset import _cardinality
@@ -30,8 +32,23 @@ def _check(datasets, what):
     return datasets
 
 
-def sample(datasets, weights, seed, rerandomize, stop_on_empty):
+def _tempered(weights, temperature):
+    if not 0 < temperature < np.inf:
+        raise ValueError(f"temperature is a number above 0, not {temperature}")
+    most = math.log(max(weights) or 1)
+    # Twelve digits: the last bits of a power are those of the machine's library, and weights belong to the stream.
+    return [float(f"{math.exp((math.log(weight) - most) / temperature):.12g}") if weight > 0 else 0.0 for weight in weights]
+
+
+def sample(datasets, weights, seed, rerandomize, stop_on_empty, temperature=None):
     datasets = _check(datasets, "sample_from_datasets")
+    if temperature is not None:
+        if isinstance(weights, Chain):
+            raise ValueError("temperature goes with weights that are numbers, not with a dataset of them")
+        if weights is None:
+            weights = [dataset._count for dataset in datasets]
+            if any(count in (INFINITE, UNKNOWN) for count in weights):
+                raise ValueError("temperature needs weights: not all datasets have a known number of elements")
     if isinstance(weights, Chain):
         return _sample_by(datasets, weights, datasets[0].random(seed, rerandomize), stop_on_empty)
     if weights is not None:
@@ -40,6 +57,8 @@ def sample(datasets, weights, seed, rerandomize, stop_on_empty):
             raise ValueError(f"weights are one for each dataset: {len(weights)} for {len(datasets)}")
         if not all(0 <= weight < np.inf for weight in weights):
             raise ValueError(f"weights are numbers from 0 on, not {weights}")
+        if temperature is not None:
+            weights = _tempered(weights, float(temperature))
     drawn_by = draws(seed, rerandomize)
     if len(datasets) == 1 and (weights is None or weights[0] > 0):
         return datasets[0]

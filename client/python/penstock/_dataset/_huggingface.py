@@ -110,6 +110,8 @@ class _Block:
                 if what == "slice" and not options:
                     self.start += args[0] if args else 0
                     is_cut = True
+                elif what == "replace_schema_metadata":
+                    pass  # its values are the same
                 elif what in ("drop", "drop_columns") and not options:
                     names = [pair for pair in names if pair[0] not in args[0]]
                 elif what == "select" and not options:

@@ -45,7 +45,7 @@ def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards,
     filesystem, names = _files.filesystem_of(found, filesystem)
     footers = _files.footers(filesystem, names)
     nodes = _nodes(footers, columns, decimals)
-    cases = None if filters is None else _checked(filters, footers[0], decimals)
+    cases = None if filters is None else _checked(filters, footers, decimals)
     defaults = _defaults(defaults, nodes, footers[0])
     groups, rows, largest = _row_groups(footers, cases)
     if num_shards is not None:
@@ -53,7 +53,8 @@ def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards,
     reader = RowGroups(filesystem, names, [footer.identity for footer in footers], np.array(groups, np.int64).reshape(-1, 3), nodes, cases, defaults)
     version = options.pop("version", "")
     # Of other files a cursor says nothing.
-    told = repr([version, [(path, footer.identity.digest) for path, footer in zip(names, footers)], list(nodes), cases, defaults, decimals, num_shards, shard_index])
+    said = cases and _predicates.said(cases)
+    told = repr([version, [(path, footer.identity.digest) for path, footer in zip(names, footers)], list(nodes), said, defaults, decimals, num_shards, shard_index])
     made = _Made(reader, nodes, hashlib.blake2b(told.encode(), digest_size=8).hexdigest(), options, range_of, name, user_line())
     made.rows = UNKNOWN if any(looks for _, _, looks in groups) else sum(rows)
     made.window = max(_WINDOW[0], min(_WINDOW[1], _WINDOW_BYTES // max(largest, 1)))
@@ -141,12 +142,20 @@ def _nodes(footers, columns, decimals):
     nodes = {name: node_of(name, first.schema.field(name).type, decimals) for name in wanted}
     for footer in footers[1:]:
         for name, node in nodes.items():
-            if name not in footer.schema.names:
-                raise _errors.DataLossError(f"the files have different columns: {first.path} has {name!r}, and {footer.path} has none; choose others by columns=")
-            said = _said(name, footer.schema.field(name).type, decimals)
-            if said != node.said:
-                raise _errors.DataLossError(f"the files have different columns: {name!r} is {node.said} in {first.path} and {said} in {footer.path}")
+            _check_same(first, footer, name, node.said, decimals, "columns")
     return nodes
+
+
+def _check_same(first, footer, name, wanted, decimals, argument):
+    """Raises DataLossError where a file's column is not as it is in the first one; `argument` has chosen it."""
+    found = footer.schema.names.count(name)
+    if found > 1:
+        raise _errors.DataLossError(f"{footer.path} has two columns {name!r}")
+    if not found:
+        raise _errors.DataLossError(f"the files have different columns: {first.path} has {name!r}, and {footer.path} has none; choose others by {argument}=")
+    said = _said(name, footer.schema.field(name).type, decimals)
+    if said != wanted:
+        raise _errors.DataLossError(f"the files have different columns: {name!r} is {wanted} in {first.path} and {said} in {footer.path}")
 
 
 def _said(name, kind, decimals):
@@ -156,17 +165,24 @@ def _said(name, kind, decimals):
         return str(kind)
 
 
-def _checked(filters, footer, decimals):
+def _checked(filters, footers, decimals):
     """The predicate, which the columns' types take."""
     pa = _files.pyarrow()
-    cases = _predicates.checked(filters, footer.schema.names)
+    first = footers[0]
+    cases = _predicates.checked(filters, first.schema.names)
     for name in _predicates.columns_of(cases):
-        if not isinstance(node_of(name, footer.schema.field(name).type, decimals), (Numbers,)) and _said(name, footer.schema.field(name).type, decimals) != "string":
-            raise TypeError(f"filters: column {name!r} is {footer.schema.field(name).type}; predicates are about numbers, times and strings")
+        kind = first.schema.field(name).type
+        said = _said(name, kind, decimals)
+        if not isinstance(node_of(name, kind, decimals), (Numbers,)) and said != "string":
+            raise TypeError(f"filters: column {name!r} is {kind}; predicates are about numbers, times and strings")
+        for footer in footers[1:]:
+            _check_same(first, footer, name, said, decimals, "filters")
     try:
-        footer.schema.empty_table().filter(pa.parquet.filters_to_expression(cases))
+        # Of no rows kernels are not asked whether they take the types.
+        row = pa.Table.from_arrays([pa.nulls(1, field.type) for field in first.schema], names=first.schema.names)
+        row.select(_predicates.columns_of(cases)).filter(_predicates.expression(cases))
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise TypeError(f"filters: the columns' types do not take {filters!r}: {error}") from None
+        raise TypeError(f"filters: the columns' types do not take {_predicates.said(cases)}: {error}") from None
     return cases
 
 
@@ -196,17 +212,16 @@ def _row_groups(footers, cases):
     the largest, not compressed."""
     groups, rows, largest = [], [], 0
     for number, footer in enumerate(footers):
-        places, floats = _flat(footer)
+        found = None if cases is None else _predicates.decided(cases, footer, *_flat(footer))
         for place in range(footer.metadata.num_row_groups):
             group = footer.metadata.row_group(place)
             if group.num_rows == 0:
                 continue
             if group.num_rows > _MAX_ROWS:
                 raise _errors.DataLossError(f"row group {place} of {footer.path} has {group.num_rows} rows, more than {_MAX_ROWS}: write smaller ones")
-            found = _predicates.ALL if cases is None else _predicates.decided(cases, group, places, floats)
-            if found == _predicates.NONE:
+            if found is not None and found[place] == _predicates.NONE:
                 continue
-            groups.append([number, place, int(found == _predicates.SOME)])
+            groups.append([number, place, int(found is not None and found[place] == _predicates.SOME)])
             rows.append(group.num_rows)
             largest = max(largest, group.total_byte_size)
     return groups, rows, largest

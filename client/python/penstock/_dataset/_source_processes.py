@@ -33,15 +33,17 @@ class _Blocks:
 
     def __call__(self, position=None, shard_index=None, num_shards=None):
         source = self.source if num_shards is None else self.source.shard(num_shards, shard_index)
-        return self.blocks(source, source.read(position))
+        return self.blocks(source, source.read(position), position)
 
-    def blocks(self, source, items):
+    def blocks(self, source, items, start):
+        """Blocks of the records behind a position."""
         if not source.seeks:
             items = ((record, None) for record in items)
         is_text = self.structure is None and self.specs[0].dtype is string
         make = self.texts if is_text else self.columns
         most_records, most_bytes = self.most_records, self.most_bytes
-        records, size, position, has_positions = [], 0, None, False
+        # Behind a position blocks end where they do in a run from the beginning, which has seen one.
+        records, size, position, has_positions = [], 0, None, start is not None
         item = _NOTHING
         try:
             for item in items:
@@ -90,7 +92,8 @@ class _Blocks:
             structure, tensors = _structure.flatten(record, lambda value: not isinstance(value, (dict, tuple)), "a record")
             if structure != self.structure:
                 raise TypeError(f"{self.__qualname__}.read() yielded a record of another structure than output says")
-            flat.append(tensors)
+            # Equal dicts may have their keys in another order.
+            flat.append(_structure.in_order(self.structure, structure, tensors))
         columns = []
         for spec, values in zip(self.specs, zip(*flat)):
             columns.append(self.texts(values) if spec.dtype is string else np.stack([np.asarray(value) for value in values]))
@@ -102,7 +105,7 @@ class _BlocksAgain(_Blocks):
 
     def __call__(self, shard_index=None, num_shards=None):
         source = self.source if num_shards is None else self.source.shard(num_shards, shard_index)
-        return self.blocks(source, source.read(None))
+        return self.blocks(source, source.read(None), None)
 
 
 def _encoded(record):
@@ -126,6 +129,9 @@ def from_source(source, output, num_shards, block_records, block_bytes, name, op
     # Records of sizes of their own go one by one.
     is_joined = source.gives_rows or all(None not in spec.shape and (spec.dtype is not string or not spec.shape) for spec in specs)
     kind = _Blocks if source.seeks else _BlocksAgain
+    if is_joined and not source.gives_rows and block_records > 1:
+        # A cursor counts the records of a block, and is of blocks of this size.
+        options = {**options, "version": f"{options.get('version', '')} in blocks of {block_records} records, {block_bytes} bytes".strip()}
     blocks = kind(source, structure, specs, block_records if is_joined else 1, block_bytes)
     of_block = [TensorSpec((None, *spec.shape) if is_joined else spec.shape, spec.dtype) for spec in specs]
     signature = _structure.fill(structure, iter(of_block))

@@ -80,6 +80,8 @@ class Sources:
         seed: Optional[int] = None,
         stop_on_empty_dataset: bool = False,
         rerandomize_each_iteration: Optional[bool] = None,
+        *,
+        temperature: Optional[float] = None,
     ) -> Dataset:
         """Draws each element from one of the datasets, whose elements are of the same types.
 
@@ -88,11 +90,13 @@ class Sources:
             (datasets,), one for each draw: it ends this one, too.
           seed, rerandomize_each_iteration: as random.
           stop_on_empty_dataset: whether drawing a dataset that has no more elements ends this one. By default it
-            is left out from then on.
+            is left out from then on. `repeat(n)` of a dataset limits how often it is gone through, and `repeat()` goes through it without end.
+          temperature: above 0; each weight becomes weight ** (1 / temperature). Above 1, what has a small weight is drawn more often than that,
+            below 1 less often. Where it is given without weights, these are the numbers of the datasets' elements, which are known then.
         """
         from penstock._dataset import _choosing
 
-        return _choosing.sample(datasets, weights, seed, rerandomize_each_iteration, stop_on_empty_dataset)
+        return _choosing.sample(datasets, weights, seed, rerandomize_each_iteration, stop_on_empty_dataset, temperature)
 
     @staticmethod
     def choose_from_datasets(datasets: Any, choice_dataset: Dataset, stop_on_empty_dataset: bool = True) -> Dataset:

@@ -133,27 +133,23 @@ class Strings:
         self.path, self.said = path, said
 
     def filled(self, array, default):
-        array = plain(array)
+        pa = _pa()
+        # Of one type, whatever each file has, so that row groups of several files make one table.
+        array = plain(array).cast(pa.large_binary())
         if array.null_count == 0:
             return array
         if default is None:
             raise Null(self.path, _first_null(array))
-        pa = _pa()
         return pa.compute.fill_null(array, pa.scalar(default, array.type))
 
     def tensors(self, array):
         return [self.texts(array)]
 
     def texts(self, array):
-        pa = _pa()
-        kinds = pa.types
-        if not (kinds.is_string(array.type) or kinds.is_binary(array.type) or kinds.is_large_string(array.type) or kinds.is_large_binary(array.type)):
-            array = array.cast(pa.large_binary())
-        wide = kinds.is_large_string(array.type) or kinds.is_large_binary(array.type)
         _, offsets, data = array.buffers()
         if len(array) == 0:
             return _row.Texts(np.empty(0, np.uint32), [])
-        ends = np.frombuffer(offsets, np.int64 if wide else np.int32)[array.offset : array.offset + len(array) + 1]
+        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
         pieces = [] if data is None else [memoryview(data)[int(ends[0]) : int(ends[-1])]]
         return _row.Texts(np.diff(ends).astype(np.uint32), pieces)
 

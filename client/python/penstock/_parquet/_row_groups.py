@@ -5,6 +5,7 @@ import collections
 import numpy as np
 
 from penstock import _row
+from penstock._parquet import _predicates
 from penstock._parquet._columns import Null
 from penstock._parquet._files import BadFile, identity_of, pyarrow
 
@@ -68,15 +69,18 @@ class RowGroups:
         columns = wanted if not filters else list(dict.fromkeys([*wanted, *(name for case in self.filters for name, _, _ in case)]))
         try:
             table = self._file(file).read_row_group(group, columns=columns, use_threads=False)
-            if filters:
-                table = table.filter(pa.parquet.filters_to_expression(self.filters))
-            table = table.select(wanted)
         except BadFile as error:
             raise _row.BadData(str(error)) from None
         except FileNotFoundError:
             raise _row.BadData(f"{path} was there when the dataset was made, and is gone") from None
         except (pa.ArrowException, OSError) as error:
             raise _row.BadData(f"row group {group} of {path} is damaged, or of a kind that pyarrow {pa.__version__} does not read: {error}") from None
+        if filters:
+            try:
+                table = _without_views(pa, table).filter(_predicates.expression(self.filters))
+            except pa.ArrowException as error:
+                raise _row.BadData(f"row group {group} of {path} holds values that the filters {_predicates.said(self.filters)} are not compared with: {error}") from None
+        table = table.select(wanted)
         filled = []
         for name, node in self.nodes.items():
             try:
@@ -111,11 +115,22 @@ class RowGroups:
         return file
 
 
+def _without_views(pa, table):
+    """The table with other types for views of strings, which Arrow does not filter."""
+    for number, field in enumerate(table.schema):
+        if str(field.type) in ("string_view", "binary_view"):
+            table = table.set_column(number, field.name, table.column(number).cast(pa.large_string() if str(field.type) == "string_view" else pa.large_binary()))
+    return table
+
+
 def _joined(column):
     """A column of a table as one array."""
     if column.num_chunks == 1:
         return column.chunk(0)
-    # Of several chunks it is one array at most; offsets of 32 bits hold it, or the row group has too many bytes.
+    pa = pyarrow()
+    if column.num_chunks and (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        # Chunks end where offsets of 32 bits do.
+        column = column.cast(pa.large_binary())
     joined = column.combine_chunks()
     return joined.chunk(0) if hasattr(joined, "chunk") else joined
 

@@ -151,7 +151,7 @@ class _Keeper(threading.Thread):
             time.sleep(delay)
             try:
                 connection = _offer(self._path)
-            except _errors.Error:
+            except (_errors.Error, OSError):
                 continue
             if connection is not None:
                 self._connection = connection
@@ -171,7 +171,7 @@ class _Keeper(threading.Thread):
                         if not self._take(selector):
                             return
                     elif key.fileobj in self._workers:
-                        self._hear(key.fileobj)
+                        self._hear(key.fileobj, selector)
                 for control, worker in list(self._workers.items()):
                     if worker.has_ended():
                         self._bury(control, worker, selector)
@@ -192,7 +192,15 @@ class _Keeper(threading.Thread):
         if len(files) != _FILES:
             _close(files)
             return True
-        control = sockets.socket(fileno=files.pop())
+        try:
+            control = sockets.socket(fileno=files[-1])
+        except OSError:
+            # There is nobody to refuse it to.
+            _close(files)
+            return True
+        files.pop()
+        # Whoever reads no answer holds up no other request.
+        control.setblocking(False)
         try:
             asked = json.loads(text)
             worker = _Worker(self._function(asked), asked, files)
@@ -202,7 +210,6 @@ class _Keeper(threading.Thread):
             return True
         finally:
             _close(files)
-        control.setblocking(False)
         self._workers[control] = worker
         selector.register(control, selectors.EVENT_READ, control)
         if worker.pidfd is not None:
@@ -223,7 +230,7 @@ class _Keeper(threading.Thread):
                 return function
         raise ValueError(f"process {os.getpid()} has no function {asked['path']} of the code {asked['code']}")
 
-    def _hear(self, control):
+    def _hear(self, control, selector):
         worker = self._workers[control]
         try:
             told = control.recv(64)
@@ -236,6 +243,9 @@ class _Keeper(threading.Thread):
         elif told == b"kill" or not told:
             # A daemon that lets go of a worker wants nothing more of it.
             worker.kill()
+            if not told:
+                # Its end may take a while, and the socket is readable until then.
+                selector.unregister(control)
 
     def _bury(self, control, worker, selector):
         import contextlib
