@@ -30,6 +30,9 @@ constexpr int64_t kHandshakeMs = 3'000;
 constexpr int64_t kPlanMs = 120'000;
 constexpr int64_t kTellMs = 100;
 constexpr int64_t kLateMs = 700;
+// Beside what its steps took lately, and beside what a step takes the asker's workers.
+constexpr int64_t kLateTimes = 4;
+constexpr int64_t kLateTimesOwn = 16;
 // How long a step that was given back may keep its place.
 constexpr int64_t kLostMs = 30'000;
 constexpr uint32_t kMaxStepMeta = uint32_t{1} << 20;
@@ -40,6 +43,8 @@ constexpr int kMostUnmade = 3;
 constexpr int64_t kFirstPauseMs = 250;
 constexpr int64_t kLongPauseMs = 10'000;
 constexpr int64_t kWrongPauseMs = 30'000;
+// Of what a helper says in words.
+constexpr size_t kMaxReason = 1'000;
 
 // Whether trying soon again may change it.
 bool IsGone(const absl::Status& why) {
@@ -53,6 +58,7 @@ HelperLink::HelperLink(std::shared_ptr<Common> common, HelperAddress address)
     : common_(std::move(common)),
       address_(std::move(address)),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  window_ = common_->steps_at_a_time;
   stats_.address = address_.shown;
   stats_.state = "connecting";
 }
@@ -84,11 +90,18 @@ void HelperLink::Join() {
 }
 
 void HelperLink::TellRoom() {
-  const int room = is_ready_ && !is_over_
-                       ? common_->steps_at_a_time - static_cast<int>(jobs_.size()) - reserved_
+  const int room = is_ready_ && !is_over_ && !is_resting_
+                       ? window_ - static_cast<int>(jobs_.size()) - reserved_
                        : 0;
-  common_->room.fetch_add(room - room_told_, std::memory_order_relaxed);
-  room_told_ = room;
+  common_->room.fetch_add(std::max(room, 0) - room_told_, std::memory_order_relaxed);
+  room_told_ = std::max(room, 0);
+}
+
+void HelperLink::Rest() {
+  window_ = 1;
+  is_resting_ = true;
+  rest_ns_ = std::clamp(2 * rest_ns_, kFirstPauseMs * kMs, kLongPauseMs * kMs);
+  rest_until_ns_ = MonotonicNs() + rest_ns_;
 }
 
 bool HelperLink::Reserve() {
@@ -129,9 +142,30 @@ void HelperLink::Take(StepInfo* info, const ClaimedSlot& slot, Completion done) 
   done.End(absl::UnavailableError("the helper has gone"));
 }
 
+bool HelperLink::TakeBack(uint64_t step) {
+  Completion done;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto job = std::find_if(jobs_.begin(), jobs_.end(), [step](const Job& one) {
+      return one.step == step && !one.given_back;
+    });
+    if (job == jobs_.end()) return false;
+    // Its bytes are being written: it is there soon, or late.
+    if (is_reading_ && job == jobs_.begin()) return true;
+    job->given_back = true;
+    done = std::move(job->done);
+    ++stats_.given_back;
+    Rest();
+    TellRoom();
+  }
+  done.End(absl::DeadlineExceededError("everything waits for it"));
+  return true;
+}
+
 HelperStats HelperLink::Stats() const {
   std::lock_guard<std::mutex> lock(mutex_);
   HelperStats stats = stats_;
+  if (is_ready_ && is_resting_) stats.state = "resting";
   stats.steps_away = static_cast<uint32_t>(jobs_.size());
   return stats;
 }
@@ -142,6 +176,7 @@ void HelperLink::EndFirst(absl::Status status) {
     std::lock_guard<std::mutex> lock(mutex_);
     job = std::move(jobs_.front());
     jobs_.pop_front();
+    is_reading_ = false;
     if (sent_ > 0) --sent_;
     if (!job.given_back && !status.ok()) ++stats_.given_back;
     TellRoom();
@@ -181,12 +216,11 @@ void HelperLink::LeaveOut(const absl::Status& why) {
 void HelperLink::Run() {
   int64_t pause_ms = kFirstPauseMs;
   while (!stop_.load()) {
-    const int64_t begun_ns = MonotonicNs();
     const absl::Status why = Session();
     if (stop_.load()) break;
     LeaveOut(why);
-    // One that has helped for long is met again soon.
-    if (MonotonicNs() - begun_ns > kLongPauseMs * kMs) pause_ms = kFirstPauseMs;
+    // One that has helped is met again soon.
+    if (std::exchange(has_helped_, false)) pause_ms = kFirstPauseMs;
     const int64_t until_ns = MonotonicNs() + (IsGone(why) ? pause_ms : kWrongPauseMs) * kMs;
     pause_ms = std::min(2 * pause_ms, kLongPauseMs);
     while (!stop_.load() && MonotonicNs() < until_ns) {
@@ -204,6 +238,7 @@ void HelperLink::Run() {
     TellRoom();
   }
   GiveAllBack(absl::CancelledError("the stream is being stopped"));
+  is_ended_.store(true);
 }
 
 absl::StatusOr<ring::Descriptor> HelperLink::Connect() const {
@@ -245,8 +280,9 @@ absl::Status HelperLink::Greet(Wire& wire) {
     v1::HelperRefusal refusal;
     if (!refusal.ParseFromString(meta_) || refusal.code() == 0)
       return absl::DataLossError("it refuses without a reason");
-    return absl::Status(static_cast<absl::StatusCode>(refusal.code()),
-                        absl::StrCat("it refuses: ", ReadableUtf8(refusal.message())));
+    return absl::Status(
+        static_cast<absl::StatusCode>(refusal.code()),
+        absl::StrCat("it refuses: ", ReadableUtf8(refusal.message()).substr(0, kMaxReason)));
   }
   if (frame->kind != FrameKind::kReady) return absl::DataLossError("it answers what was not asked");
   passed_told_ = passed_seen_ = first_step;
@@ -255,6 +291,8 @@ absl::Status HelperLink::Greet(Wire& wire) {
   is_ready_ = true;
   first_step_ = first_step;
   sent_ = 0;
+  window_ = common_->steps_at_a_time;
+  is_resting_ = false;
   stats_.state = "ready";
   TellRoom();
   return absl::OkStatus();
@@ -300,6 +338,8 @@ absl::Status HelperLink::Ask(Wire& wire) {
     uint64_t step = 0;
     {
       std::lock_guard<std::mutex> lock(mutex_);
+      // What was taken back before it was asked for.
+      while (sent_ < jobs_.size() && jobs_[sent_].given_back) jobs_.erase(jobs_.begin() + sent_);
       if (sent_ == jobs_.size()) return absl::OkStatus();
       jobs_[sent_].sent_ns = now_ns;
       step = jobs_[sent_++].step;
@@ -316,9 +356,17 @@ absl::Status HelperLink::Hear(Wire& wire) {
   if (frame->kind != FrameKind::kStep && frame->kind != FrameKind::kUnmade)
     return absl::DataLossError("it sends a frame that is the asker's");
   Job* first = nullptr;
+  bool is_wanted = false;
+  int64_t sent_ns = 0;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (sent_ > 0 && jobs_.front().step == frame->step) first = &jobs_.front();
+    if (sent_ > 0 && jobs_.front().step == frame->step) {
+      first = &jobs_.front();
+      is_wanted = !first->given_back;
+      sent_ns = first->sent_ns;
+      // From here on nobody takes it back.
+      is_reading_ = is_wanted && frame->kind == FrameKind::kStep;
+    }
   }
   if (first == nullptr)
     return absl::DataLossError(
@@ -329,39 +377,42 @@ absl::Status HelperLink::Hear(Wire& wire) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it has made none of ", unmade_, " steps, up to step ", frame->step, ": its log says why"));
   }
-  const int64_t took_ns = MonotonicNs() - first->sent_ns;
+  const int64_t took_ns = MonotonicNs() - sent_ns;
   answer_ns_ = answer_ns_ == 0 ? took_ns : (3 * answer_ns_ + took_ns) / 4;
-  absl::Status status = TakeStep(wire, *frame, *first);
+  absl::Status status = TakeStep(wire, *frame, is_wanted ? first : nullptr);
   if (!status.ok()) return status;
   unmade_ = 0;
+  has_helped_ = true;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stats_.step_ns = static_cast<uint64_t>(answer_ns_);
-    if (!first->given_back) {
+    if (is_wanted) {
       ++stats_.steps;
       stats_.bytes += frame->data_bytes;
+      window_ = std::min(window_ + 1, common_->steps_at_a_time);
+      rest_ns_ /= 2;
     }
   }
   EndFirst(absl::OkStatus());
   return absl::OkStatus();
 }
 
-absl::Status HelperLink::TakeStep(Wire& wire, const Frame& frame, Job& job) {
+absl::Status HelperLink::TakeStep(Wire& wire, const Frame& frame, Job* job) {
   const Wire::Patience patience{
       kSilenceMs,
       MonotonicNs() +
           (kSilenceMs + static_cast<int64_t>(frame.data_bytes / kSlowestBytesPerMs)) * kMs};
-  if (job.given_back) return wire.Drop(frame.data_bytes, patience);
+  if (job == nullptr) return wire.Drop(frame.data_bytes, patience);
   v1::HelperStep told;
   if (!told.ParseFromString(meta_)) return absl::DataLossError("its step has no description");
   std::vector<TensorExtent> extents;
-  const ClaimedSlot& slot = *job.slot;
-  absl::Status status =
-      CheckStep(told, *job.info, common_->tensors, slot.variable_bytes, frame.data_bytes, &extents);
+  const ClaimedSlot& slot = *job->slot;
+  absl::Status status = CheckStep(told, *job->info, common_->tensors, slot.variable_bytes,
+                                  frame.data_bytes, &extents);
   if (!status.ok()) return status;
   if (slot.grows != nullptr && told.variable_bytes() > 0)
     slot.grows->MakeRoom(slot.slot, told.variable_bytes());
-  const std::vector<uint64_t> fixed = FixedBytes(common_->tensors, job.info->shape_rows);
+  const std::vector<uint64_t> fixed = FixedBytes(common_->tensors, job->info->shape_rows);
   uint32_t crc = 0;
   for (size_t i = 0; i < fixed.size() && status.ok(); ++i)
     status = wire.ReadData(slot.tensors[i], fixed[i], patience, &crc);
@@ -371,17 +422,26 @@ absl::Status HelperLink::TakeStep(Wire& wire, const Frame& frame, Job& job) {
     return absl::DataLossError(
         absl::StrCat("the bytes of step ", frame.step, " were changed on their way (CRC-32C)"));
   }
-  job.info->extents = std::move(extents);
+  job->info->extents = std::move(extents);
   return absl::OkStatus();
 }
 
-int64_t HelperLink::LatePatienceNs() const { return std::max(kLateMs * kMs, 4 * answer_ns_); }
+int64_t HelperLink::LatePatienceNs() const {
+  const auto own_ns = static_cast<int64_t>(common_->own_ns.load(std::memory_order_relaxed));
+  int64_t patience_ns = kLateTimes * answer_ns_;
+  if (own_ns > 0) patience_ns = std::min(patience_ns, kLateTimesOwn * own_ns);
+  return std::max(kLateMs * kMs, patience_ns);
+}
 
 absl::Status HelperLink::FindLate() {
   const int64_t now_ns = MonotonicNs();
   std::vector<Completion> late;
   {
     std::lock_guard<std::mutex> lock(mutex_);
+    if (is_resting_ && now_ns >= rest_until_ns_) {
+      is_resting_ = false;
+      TellRoom();
+    }
     for (size_t i = 0; i < sent_; ++i) {
       Job& job = jobs_[i];
       const int64_t age_ns = now_ns - job.sent_ns;
@@ -393,6 +453,8 @@ absl::Status HelperLink::FindLate() {
       job.given_back = true;
       ++stats_.given_back;
       late.push_back(std::move(job.done));
+      Rest();
+      TellRoom();
     }
   }
   for (Completion& done : late) done.End(absl::DeadlineExceededError("the helper takes too long"));

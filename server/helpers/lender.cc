@@ -73,6 +73,14 @@ void Lender::MeetThoseKnown() {
     left_.push_back(std::move(*link));
     link = links_.erase(link);
   }
+  // Those that have ended since.
+  left_.erase(std::remove_if(left_.begin(), left_.end(),
+                             [](const std::shared_ptr<HelperLink>& one) {
+                               const bool is_over = one->IsOver();
+                               if (is_over) one->Join();
+                               return is_over;
+                             }),
+              left_.end());
   refused_.clear();
   for (const HelperAddress& address : known) {
     if (std::any_of(links_.begin(), links_.end(),
@@ -108,7 +116,19 @@ std::shared_ptr<StepLender::Place> Lender::Reserve() {
   return nullptr;
 }
 
-void Lender::Passed(uint64_t step, const std::string& cursor) {
+void Lender::TakeBack(uint64_t step) {
+  std::vector<std::shared_ptr<HelperLink>> links;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    links = links_;
+    links.insert(links.end(), left_.begin(), left_.end());
+  }
+  for (const auto& link : links)
+    if (link->TakeBack(step)) return;
+}
+
+void Lender::Passed(uint64_t step, const std::string& cursor, uint64_t own_ns) {
+  common_->own_ns.store(own_ns, std::memory_order_relaxed);
   std::lock_guard<std::mutex> lock(start_->mutex);
   if (step <= start_->step) return;
   start_->step = step;

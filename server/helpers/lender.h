@@ -30,7 +30,8 @@ class Lender final : public StepLender {
   void Lend(Place& place, StepInfo* info, const ClaimedSlot& slot, Completion done) override {
     static_cast<HelperLink&>(place).Take(info, slot, std::move(done));
   }
-  void Passed(uint64_t step, const std::string& cursor) override;
+  void TakeBack(uint64_t step) override;
+  void Passed(uint64_t step, const std::string& cursor, uint64_t own_ns) override;
   std::vector<HelperStats> Helpers() const override;
 
  private:

@@ -26,6 +26,7 @@ namespace {
 constexpr int64_t kMs = 1'000'000;
 constexpr int64_t kAliveMs = 100;
 constexpr int64_t kAskerSilenceMs = 10'000;
+constexpr int64_t kHelloMs = 20'000;
 constexpr Wire::Patience kPatience{5'000, 0};
 
 // What was asked for, checked: the plan is this host's, the stream the asker's.
@@ -46,6 +47,12 @@ absl::StatusOr<Asked> Understand(const v1::HelperHello& hello, const ServedStrea
   const World world{hello.world_hosts(), hello.world_host()};
   if (absl::Status status = world.Check(); !status.ok()) return status;
   Asked asked;
+  if (means.account != nullptr) {
+    absl::StatusOr<std::shared_ptr<MemoryAccount>> account = means.account(hello.spec());
+    if (!account.ok()) return account.status();
+    asked.options.memory = *std::move(account);
+  }
+  const MemoryAccount::Scope charged(asked.options.memory.get());
   absl::StatusOr<std::shared_ptr<const Plan>> plan = MakePlan(hello.spec(), *means.files, world);
   if (!plan.ok()) return plan.status();
   asked.plan = *std::move(plan);
@@ -87,11 +94,12 @@ absl::Status Send(Wire& wire, const StepSink::Made& made, const std::vector<Batc
 }
 
 // One question, or a sign of life.
-absl::Status Hear(Wire& wire, StepSink& sink, std::string* meta, std::vector<uint64_t>* unmade) {
+absl::Status Hear(Wire& wire, StepSink& sink, std::string* meta) {
   const absl::StatusOr<Frame> frame = wire.ReadFrame(meta, 0, kPatience);
   if (!frame.ok()) return frame.status();
   if (frame->kind == FrameKind::kWant) {
-    if (!sink.Want(frame->step)) unmade->push_back(frame->step);
+    if (!sink.Want(frame->step))
+      return absl::ResourceExhaustedError("the asker asks for more steps than it has said");
   } else if (frame->kind == FrameKind::kPassed) {
     sink.Passed(frame->step);
   } else {
@@ -130,7 +138,9 @@ absl::Status ServedStream::Serve(ring::Descriptor socket) {
 
 absl::Status ServedStream::Run(Wire& wire, int bell) {
   std::string meta;
-  const absl::StatusOr<Frame> first = wire.ReadFrame(&meta, kMaxMetaBytes, kPatience);
+  Wire::Patience patience = kPatience;
+  patience.until_ns = MonotonicNs() + kHelloMs * kMs;
+  const absl::StatusOr<Frame> first = wire.ReadFrame(&meta, kMaxMetaBytes, patience);
   if (!first.ok()) return first.status();
   v1::HelperHello hello;
   if (first->kind != FrameKind::kHello || !hello.ParseFromString(meta))
@@ -138,23 +148,26 @@ absl::Status ServedStream::Run(Wire& wire, int bell) {
   absl::StatusOr<Asked> asked = absl::UnknownError("");
   std::optional<StepSink> sink;
   std::unique_ptr<Executor> executor;
-  absl::Status status = CheckPeer(wire);
-  if (status.ok()) {
+  const auto begin = [&]() -> absl::Status {
+    if (absl::Status status = CheckPeer(wire); !status.ok()) return status;
     asked = Understand(hello, means_);
-    status = asked.status();
-  }
-  if (status.ok()) {
-    sink.emplace(*asked->plan, asked->options.start.step, asked->most_steps, [bell] {
-      const uint64_t one = 1;
-      [[maybe_unused]] const ssize_t put = write(bell, &one, sizeof(one));
-    });
+    if (!asked.ok()) return asked.status();
+    sink.emplace(*asked->plan, asked->options.start.step, asked->most_steps, asked->options.memory,
+                 [bell] {
+                   const uint64_t one = 1;
+                   [[maybe_unused]] const ssize_t put = write(bell, &one, sizeof(one));
+                 });
     absl::StatusOr<std::unique_ptr<Executor>> made =
         Executor::Create(asked->plan, *sink, asked->options);
-    status = made.status();
-    if (made.ok()) {
-      executor = *std::move(made);
-      status = executor->Start();
-    }
+    if (!made.ok()) return made.status();
+    executor = *std::move(made);
+    return executor->Start();
+  };
+  absl::Status status;
+  try {
+    status = begin();
+  } catch (const MemoryLimitError& error) {
+    status = MemoryStatus(error);
   }
   if (!status.ok()) {
     v1::HelperRefusal refusal;
@@ -167,7 +180,7 @@ absl::Status ServedStream::Run(Wire& wire, int bell) {
                asked->options.start.step);
   status = wire.WriteFrame({FrameKind::kReady}, "", kPatience);
   int64_t told_ns = MonotonicNs();
-  std::vector<uint64_t> unmade;
+  bool has_failed = false;
   while (status.ok() && !stop_.load(std::memory_order_relaxed)) {
     while (status.ok()) {
       const std::optional<StepSink::Made> made = sink->TakeMade();
@@ -176,17 +189,18 @@ absl::Status ServedStream::Run(Wire& wire, int bell) {
       sink->GiveBack(*made);
       told_ns = MonotonicNs();
     }
-    for (const uint64_t step : unmade) {
-      if (status.ok()) status = wire.WriteFrame({FrameKind::kUnmade, step}, "", kPatience);
+    if (const auto failure = sink->Failure(); failure && !std::exchange(has_failed, true)) {
+      spdlog::warn("makes no more steps of pipeline {} for {}: {}", hello.spec().name(), from_,
+                   failure->ToString());
     }
-    unmade.clear();
     if (status.ok() && MonotonicNs() - told_ns >= kAliveMs * kMs) {
+      executor->EndAtHungRead();
       status = wire.WriteFrame({FrameKind::kAlive}, "", kPatience);
       told_ns = MonotonicNs();
     }
     if (!status.ok()) break;
     if (wire.Wait(kAliveMs / 2) == Wire::Woken::kByBytes) {
-      status = Hear(wire, *sink, &meta, &unmade);
+      status = Hear(wire, *sink, &meta);
     } else if (MonotonicNs() - wire.heard_ns() > kAskerSilenceMs * kMs) {
       status = absl::DeadlineExceededError("the asker has not said anything for 10 s");
     }

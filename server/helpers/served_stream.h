@@ -3,17 +3,22 @@
 //
 // Threads:  Serve() is the thread of the connection.
 // Owns:     the connection, the executor with its threads, and the memory of the steps.
-// Limits:   kMostSteps at a time; a connection from which nothing comes for 10 s ends, as one that takes nothing for 5 s does.
+// Limits:   kMostSteps at a time; the stream's account (Means). A connection from which nothing comes for 10 s ends, as one that takes nothing
+//           for 5 s does, or has not said in 20 s what it wants.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/file.h"
+#include "base/memory_account.h"
 #include "io/file/shared_maps.h"
+#include "penstock/v1/pipeline.pb.h"
 #include "ring/descriptor.h"
 #include "server/helpers/wire.h"
 
@@ -32,6 +37,9 @@ class ServedStream {
     int workers = 0;                             // as ExecutorOptions
     int worker_nice = 10;
     uint64_t read_deadline_ns = 0;
+    // What a stream of that spec may compute, keep and have ready; null: nothing is charged.
+    std::function<absl::StatusOr<std::shared_ptr<MemoryAccount>>(const v1::PipelineSpec& spec)>
+        account = nullptr;
   };
 
   ServedStream(const Means& means, std::string from, const std::atomic<bool>& stop)

@@ -19,26 +19,36 @@ uint64_t Aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment 
 
 // Pages are taken as they are written: how much variable memory a step needs only the data tells.
 struct StepSink::Memory {
-  explicit Memory(uint64_t size) : bytes(size) {
+  Memory(uint64_t size, std::shared_ptr<MemoryAccount> of) : bytes(size), account(std::move(of)) {
     void* const mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped != MAP_FAILED) begin = static_cast<uint8_t*>(mapped);
   }
   ~Memory() {
     if (begin != nullptr) munmap(begin, bytes);
+    if (account != nullptr) account->GiveBack(charged);
+  }
+  // So many of its bytes are about to be written. Throws MemoryLimitError.
+  void Charge(uint64_t written) {
+    if (account == nullptr || written <= charged) return;
+    account->Take(written - charged);
+    charged = written;
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
   const uint64_t bytes;
+  const std::shared_ptr<MemoryAccount> account;
+  uint64_t charged = 0;
   uint8_t* begin = nullptr;  // null: the system has no memory
 };
 
 StepSink::StepSink(const Plan& plan, uint64_t first_step, int most_steps,
-                   std::function<void()> ring)
+                   std::shared_ptr<MemoryAccount> account, std::function<void()> ring)
     : tensors_(plan.tensors()),
       variable_bytes_(plan.variable_bytes()),
       most_steps_(most_steps),
+      account_(std::move(account)),
       ring_(std::move(ring)),
       next_(first_step),
       passed_(first_step) {}
@@ -47,9 +57,11 @@ StepSink::~StepSink() = default;
 
 bool StepSink::Want(uint64_t step) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (finished_ || step < next_) return false;
+  if (static_cast<int>(asked_.size()) >= most_steps_) return false;
+  const bool can_be_made = !finished_ && step >= next_;
+  asked_.push_back({step, can_be_made});
+  if (!can_be_made) return true;
   wanted_.insert(step);
-  asked_.push_back(step);
   passed_ = std::max(passed_, step + 1);
   changed_.notify_all();
   return true;
@@ -64,12 +76,15 @@ void StepSink::Passed(uint64_t step) {
 std::optional<StepSink::Made> StepSink::TakeMade() {
   std::lock_guard<std::mutex> lock(mutex_);
   if (asked_.empty()) return std::nullopt;
+  const Asked& first = asked_.front();
+  const auto found = std::find_if(made_.begin(), made_.end(),
+                                  [&](const Made& one) { return one.step == first.step; });
   Made made;
-  if (!made_.empty() && made_.front().step == asked_.front()) {
-    made = std::move(made_.front());
-    made_.pop_front();
-  } else if (finished_) {
-    made.step = asked_.front();
+  if (found != made_.end()) {
+    made = std::move(*found);
+    made_.erase(found);
+  } else if (finished_ || !first.can_be_made) {
+    made.step = first.step;
   } else {
     return std::nullopt;
   }
@@ -82,6 +97,21 @@ void StepSink::GiveBack(const Made& made) {
   std::lock_guard<std::mutex> lock(mutex_);
   idle_.push_back(made.slot.slot);
   changed_.notify_all();
+}
+
+std::optional<absl::Status> StepSink::Failure() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (end_.ok()) return std::nullopt;
+  return end_;
+}
+
+void StepSink::MakeRoom(int slot, uint64_t bytes) {
+  Memory* memory = nullptr;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    memory = memory_[slot].get();
+  }
+  memory->Charge(memory->bytes - variable_bytes_ + std::min(bytes, variable_bytes_));
 }
 
 bool StepSink::CanClaim() const {
@@ -106,13 +136,10 @@ bool StepSink::TryClaim(ClaimedSlot* slot) {
   for (const BatchTensor& tensor : tensors_)
     if (tensor.fixed()) bytes += Aligned(*NumBytes(tensor.type)) + kSpare;
   if (idle_.empty()) {
-    auto memory = std::make_unique<Memory>(bytes);
-    if (memory->begin == nullptr) {
-      // What was asked for is told to be unmade.
-      finished_ = true;
-      ring_();
-      return false;
-    }
+    auto memory = std::make_unique<Memory>(bytes, account_);
+    // The worker that claims ends the stream then.
+    if (memory->begin == nullptr) throw MemoryLimitError("the system has no memory for a step");
+    memory->Charge(bytes - variable_bytes_);
     memory_.push_back(std::move(memory));
     idle_.push_back(static_cast<int>(memory_.size()) - 1);
   }
@@ -128,6 +155,7 @@ bool StepSink::TryClaim(ClaimedSlot* slot) {
   if (variable_bytes_ > 0) {
     slot->variable = place;
     slot->variable_bytes = variable_bytes_;
+    slot->grows = this;
   }
   return true;
 }
@@ -141,10 +169,11 @@ void StepSink::Publish(const ClaimedSlot& slot, const StepInfo& info) {
   ring_();
 }
 
-void StepSink::Finish(const absl::Status&) {
+void StepSink::Finish(const absl::Status& status) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     finished_ = true;
+    end_ = status;
     changed_.notify_all();
   }
   ring_();

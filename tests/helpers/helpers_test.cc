@@ -387,6 +387,42 @@ TEST_CASE("a row that fails is told as it is without helpers") {
   CHECK(Difference(RunWith(plan, {good.port}, 1), alone) == "");
 }
 
+TEST_CASE("a helper makes the rows of the asker's host") {
+  const ContractFiles files;
+  const GoodHelper good;
+  const auto whole = MustPlan(SlowSpec(files));
+  for (const uint32_t host : {0u, 2u}) {
+    const auto plan = MakePlan(whole->spec(), LocalFileSystem(), {3, host});
+    REQUIRE(plan.ok());
+    const RunResult alone = RunPlan(*plan);
+    REQUIRE(alone.status.ok());
+    const RunResult helped = RunWith(*plan, {good.port}, 1);
+    CHECK(Difference(helped, alone) == "");
+    CHECK(StepsOf(helped) > 0);
+  }
+}
+
+TEST_CASE("a helper whose memory does not suffice makes nothing, and holds nobody up") {
+  const ContractFiles files;
+  MemoryAccount::Options options;
+  options.name = "a stream";
+  options.bytes_max = 10'000;
+  options.limit = "the test's";
+  const auto account = MemoryAccount::Create(std::move(options));
+  const auto plan = MustPlan(SlowSpec(files));
+  {
+    const GoodHelper small(LocalFileSystem(), 2, account);
+    const RunResult helped = RunWith(plan, {small.port}, 0);
+    CHECK(Difference(helped, RunPlan(plan)) == "");
+    const HelperStats& stats = Of(helped, small.port);
+    CHECK(stats.steps == 0);
+    INFO(stats.reason);
+    CHECK((absl::StrContains(stats.reason, "it refuses") ||
+           absl::StrContains(stats.reason, "it has made none")));
+  }
+  CHECK(account->taken() == 0);
+}
+
 TEST_CASE("what another host cannot make is not lent, and the reason is told") {
   const ContractFiles files;
   const GoodHelper good;

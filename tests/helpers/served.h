@@ -47,13 +47,17 @@ inline Listening Listen() {
 
 // A good one, over these files.
 struct GoodHelper {
-  explicit GoodHelper(FileSystem& files = LocalFileSystem(), int workers = 2) {
+  explicit GoodHelper(FileSystem& files = LocalFileSystem(), int workers = 2,
+                      std::shared_ptr<MemoryAccount> account = nullptr) {
     Listening listening = Listen();
     port = listening.port;
     ServedStream::Means means;
     means.files = &files;
     means.workers = workers;
     means.worker_nice = 0;
+    if (account != nullptr) {
+      means.account = [account](const v1::PipelineSpec&) { return account; };
+    }
     auto started = HelperServer::Start(std::move(listening.socket), std::move(means), 64);
     REQUIRE(started.ok());
     server = *std::move(started);

@@ -81,6 +81,12 @@ class ExecutorImpl final : public SteppedExecutor {
     files_.SetStages(plan_->stage_names().size());
     files_.KeepMaps(options.maps);
     SetReadAhead(options.read_ahead);
+    // A worker that waits for a slot is needed for what comes back.
+    const auto wake = [this] {
+      if (site_.slot_waiter.load()) sink_.Interrupt();
+    };
+    blocks_.AlsoWake(wake);
+    lent_.AlsoWake(wake);
     assembler_.set_workers(threads_.number());
   }
   ~ExecutorImpl() override { Stop(); }

@@ -11,7 +11,7 @@ namespace penstock {
 // One of them, for whoever watches.
 struct HelperStats {
   std::string address;
-  std::string state;        // "connecting", "ready", "left out"
+  std::string state;        // "connecting", "ready", "resting", "left out"
   std::string reason;       // why it is left out; "" where it is not
   uint32_t steps_away = 0;  // that it has now
   uint64_t steps = 0;       // that it has made

@@ -40,8 +40,12 @@ class StepLender {
   // Has the step made: fills the slot's tensors and `info->extents`. Until `done` ends, `info` and `slot` stay. Ended with an error:
   // what lies in the slot counts for nothing.
   virtual void Lend(Place& place, StepInfo* info, const ClaimedSlot& slot, Completion done) = 0;
-  // All steps in front of `step` have been dealt out. `cursor` is that of the step.
-  virtual void Passed(uint64_t step, const std::string& cursor) = 0;
+  // The workers have nothing else to do, and wait for this step: it comes back now, unless its bytes are just coming. Safe for a step that
+  // nobody has any more.
+  virtual void TakeBack(uint64_t step) = 0;
+  // All steps in front of `step` have been dealt out. `cursor` is that of the step; `own_ns`: what a step takes the workers, together; 0: that
+  // is not known.
+  virtual void Passed(uint64_t step, const std::string& cursor, uint64_t own_ns) = 0;
 
   virtual std::vector<HelperStats> Helpers() const = 0;
 };

@@ -116,6 +116,8 @@ void Worker::RunUntilOver(const WorkerThreads& threads) {
 }
 
 void Worker::WaitForSlot() {
+  // What came back before it was seen that this worker waits.
+  if (!site_.blocks.empty() || !site_.lent.empty()) return;
   const uint64_t start = Ticks();
   site_.sink.WaitForSlot(absl::Milliseconds(100));
   site_.gauges.AddSlotWait(Ticks() - start);
@@ -139,10 +141,11 @@ bool Worker::Once(FrontResult* front) {
   if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunErrand() || RunSection())
     return true;
   // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
-  if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
-  if (site_.assembler.Claim()) return true;
-  *front = FrontResult::kRingFull;
-  return false;
+  if (*front == FrontResult::kStuck && site_.assembler.HasUnclaimed()) {
+    if (site_.assembler.Claim()) return true;
+    *front = FrontResult::kRingFull;
+  }
+  return site_.lent.TakeBackHeld(*front == FrontResult::kRingFull);
 }
 
 bool Worker::RunBlock() {

@@ -290,13 +290,15 @@ absl::Status TakeDescriptors() {
 // Null where it helps nobody.
 absl::StatusOr<std::unique_ptr<HelperServer>> HelpOthers(const v1::DaemonConfig& config,
                                                          FileSystem& files,
-                                                         std::shared_ptr<SharedMaps> maps) {
+                                                         std::shared_ptr<SharedMaps> maps,
+                                                         const PipelineTable& table) {
   ServedStream::Means means;
   means.files = &files;
   means.maps = std::move(maps);
   means.workers = config.worker_defaults().workers();
   means.worker_nice = config.worker_defaults().worker_nice();
   means.read_deadline_ns = uint64_t{1'000'000} * config.worker_defaults().read_deadline_ms();
+  means.account = [&table](const v1::PipelineSpec& spec) { return table.WorkAccountOf(spec); };
   absl::StatusOr<std::unique_ptr<HelperServer>> server = Serve(config.serve(), std::move(means));
   if (server.ok() && *server != nullptr) {
     spdlog::info(
@@ -468,7 +470,7 @@ absl::Status RunDaemon(DaemonOptions options) {
       loop, **socket, access, [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
   const absl::StatusOr<std::unique_ptr<HelperServer>> serving =
-      HelpOthers(options.config, *addresses != nullptr ? **addresses : **files, maps);
+      HelpOthers(options.config, *addresses != nullptr ? **addresses : **files, maps, table);
   if (!serving.ok()) return serving.status();
   Restorer restorer(loop, table, sessions);
   if (absl::Status started = restorer.Start(kPatienceAtStart); !started.ok()) return started;

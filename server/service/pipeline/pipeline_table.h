@@ -84,6 +84,11 @@ class PipelineTable {
   void SetMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
   // Who makes some steps of the pipelines; null: nobody else does.
   void SetHelpers(std::shared_ptr<StepLenders> helpers) { helpers_ = std::move(helpers); }
+  // What a stream of that spec may take that this daemon runs for another one.
+  absl::StatusOr<std::shared_ptr<MemoryAccount>> WorkAccountOf(const v1::PipelineSpec& spec) const {
+    if (absl::Status status = work_memory_.Check(spec); !status.ok()) return status;
+    return work_memory_.AccountOf(spec, nullptr);
+  }
   SharedMaps::Use MapsInUse() const {
     return maps_ == nullptr ? SharedMaps::Use() : maps_->InUse();
   }

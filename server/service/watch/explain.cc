@@ -198,6 +198,13 @@ void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* ou
     ready += helper.state() == "ready";
     steps += helper.steps();
     if (helper.state() == "ready") continue;
+    if (helper.state() == "resting") {
+      out->push_back(
+          absl::StrCat("helper ", helper.address(),
+                       " rests: its steps came later than this host's workers would have made "
+                       "them; ring { slots } in the spec can give it more time"));
+      continue;
+    }
     out->push_back(absl::StrCat("helper ", helper.address(),
                                 helper.reason().empty()
                                     ? " has not been reached yet"
@@ -206,8 +213,8 @@ void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* ou
   }
   if (stats.helpers_size() == 0) return;
   out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
-                              stats.helpers_size() == 1 ? " helper makes" : " helpers make",
-                              " steps: ", steps, " so far"));
+                              stats.helpers_size() == 1 ? " helper" : " helpers",
+                              ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
 }
 
 // A read, a write and work of others that have not returned, if there are such.
