@@ -75,7 +75,9 @@ TEST_CASE("whoever makes a step, its bytes and its cursor are those of a run alo
     CHECK(Difference(helped, alone) == "");
     helped_steps += StepsOf(helped);
     helped_pipelines += StepsOf(helped) > 0;
-    for (const HelperStats& helper : helped.stats.helpers) CHECK(helper.reason == "");
+    // A machine at its limits has pauses.
+    for (const HelperStats& helper : helped.stats.helpers)
+      CHECK((helper.reason.empty() || absl::StrContains(helper.reason, "no sign of life")));
     // From the middle on.
     if (alone.batches.size() < 4) continue;
     options.cursor = alone.batches[1].info.cursor;
@@ -88,13 +90,16 @@ TEST_CASE("whoever makes a step, its bytes and its cursor are those of a run alo
   CHECK(helped_steps > 1000);
 }
 
-// Slow enough that everybody takes part: some 2 ms a row.
-std::string SlowSpec(const ContractFiles& files) {
-  return files.Spec(
+// Slow enough that everybody takes part.
+std::string SlowSpec(const ContractFiles& files, int passes = 3) {
+  return files.Spec(absl::StrCat(
       "$RANGE | shuffle { buffer_size: 30 seed: 3 } | map { out: 'a = value' out: 'b = "
-      "sum(random_uniform([40000], seed=1)) + value' } | batch { batch_size: 4 } | repeat { count: "
-      "3 }");
+      "sum(random_uniform([40000], seed=1)) + value' } | batch { batch_size: 4 } | repeat { "
+      "count: ",
+      passes, " }"));
 }
+// For what takes some time to be noticed.
+constexpr int kManyPasses = 12;
 
 RunResult RunWith(const std::shared_ptr<const Plan>& plan, const std::vector<int>& ports,
                   size_t ready, int steps = 2) {
@@ -113,7 +118,7 @@ const HelperStats& Of(const RunResult& result, int port) {
 
 TEST_CASE("a helper that gives no sign of life is left out, and its steps are made by others") {
   const ContractFiles files;
-  const auto plan = MustPlan(SlowSpec(files));
+  const auto plan = MustPlan(SlowSpec(files, kManyPasses));
   const RunResult alone = RunPlan(plan);
   const GoodHelper good;
   const BadHelper mute([](Wire&, uint64_t) { return absl::OkStatus(); }, /*shows_life=*/false);
@@ -137,7 +142,7 @@ TEST_CASE("a step that a helper keeps to itself is made by others") {
 
 TEST_CASE("a helper that lies about a step is left out, and named") {
   const ContractFiles files;
-  const auto plan = MustPlan(SlowSpec(files));
+  const auto plan = MustPlan(SlowSpec(files, kManyPasses));
   const RunResult alone = RunPlan(plan);
   const Wire::Patience patience{5'000, 0};
   const struct {
@@ -316,10 +321,10 @@ class Proxy {
 TEST_CASE("whatever becomes of the bytes on their way, a step has its own or is made by others") {
   const ContractFiles files;
   const std::string specs[] = {
-      SlowSpec(files),
+      SlowSpec(files, 6),
       files.Spec("$LISTS | map { out: 'w = words' out: 'i = ints' out: 'r = "
                  "sum(random_uniform([40000], seed=1))' } | padded_batch { batch_size: 5 } | "
-                 "repeat { count: 3 }")};
+                 "repeat { count: 6 }")};
   const GoodHelper good;
   uint64_t left_out = 0, steps = 0;
   for (const std::string& spec : specs) {

@@ -62,7 +62,7 @@ bool LentSteps::TakeBackHeld(bool ring_is_full) {
     if (!is_head) return false;
     for (uint64_t step = head; step < claimed; ++step)
       done += steps_.At(step)->done.load(std::memory_order_relaxed);
-    if ((!is_end && done < lent) || lent + done < in_flight) return false;
+    if ((!is_end && 3 * done < in_flight) || lent + done < in_flight) return false;
   }
   lender_->TakeBack(head);
   return !back_.empty();

@@ -65,8 +65,8 @@ class LentSteps {
   // Lends the next step, if somebody has room and it is whole; one more is left for the workers. One worker at a time, so that steps are
   // lent in their order.
   bool LendOne();
-  // By a worker that has nothing to do. A lent step is taken back where no worker is at work and either no slot is free, and it holds up as
-  // many that are done as are lent, or nothing follows any more. False where that is not so.
+  // By a worker that has nothing to do. A lent step is taken back where no worker is at work and either no slot is free, and a third of what
+  // is in flight is done and waits for it, or nothing follows any more. False where that is not so.
   bool TakeBackHeld(bool ring_is_full);
   // A step has been dealt out; its cursor is that of the next one.
   void Passed(const StepInfo& info);
