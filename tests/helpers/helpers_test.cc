@@ -70,7 +70,8 @@ TEST_CASE("whoever makes a step, its bytes and its cursor are those of a run alo
     if (WhyNotLendable(plan->spec()) != "") continue;
     const RunResult alone = RunPlan(plan, {.max_steps = kMostSteps});
     RunOptions options{.workers = 1, .slots = 6, .max_steps = kMostSteps};
-    const HelpedRuns helpers(HelpersAt({first.port, second.port}), 2);
+    const HelpedRuns helpers(std::make_shared<PatientHelpers>(HelpersAt({first.port, second.port})),
+                             2);
     const RunResult helped = RunPlan(plan, options);
     CHECK(Difference(helped, alone) == "");
     helped_steps += StepsOf(helped);
@@ -103,7 +104,8 @@ constexpr int kManyPasses = 12;
 
 RunResult RunWith(const std::shared_ptr<const Plan>& plan, const std::vector<int>& ports,
                   size_t ready, int steps = 2) {
-  RunOptions options{.workers = 1, .slots = 8, .max_steps = 1000};
+  // Many slots: what takes its time to be noticed is not taken back meanwhile.
+  RunOptions options{.workers = 1, .slots = 40, .max_steps = 1000};
   const HelpedRuns helpers(HelpersAt(ports, steps), ready);
   return RunPlan(plan, options);
 }

@@ -134,4 +134,38 @@ inline std::shared_ptr<Helpers> HelpersAt(const std::vector<int>& ports, int ste
   return *std::move(made);
 }
 
+// The same helpers, whose steps are never taken back: what is lent to them is theirs, however quick the workers are.
+class PatientHelpers final : public StepLenders {
+ public:
+  explicit PatientHelpers(std::shared_ptr<StepLenders> helpers) : helpers_(std::move(helpers)) {}
+  std::unique_ptr<StepLender> Make(std::shared_ptr<const Plan> plan,
+                                   const LentStream& stream) override {
+    auto lender = helpers_->Make(std::move(plan), stream);
+    if (lender == nullptr) return nullptr;
+    return std::make_unique<Patient>(std::move(lender));
+  }
+
+ private:
+  class Patient final : public StepLender {
+   public:
+    explicit Patient(std::unique_ptr<StepLender> lender) : lender_(std::move(lender)) {}
+    bool HasRoom() const override { return lender_->HasRoom(); }
+    std::shared_ptr<Place> Reserve() override { return lender_->Reserve(); }
+    void GiveUp(Place& place) override { lender_->GiveUp(place); }
+    void Lend(Place& place, StepInfo* info, const ClaimedSlot& slot, Completion done) override {
+      lender_->Lend(place, info, slot, std::move(done));
+    }
+    void TakeBack(uint64_t) override {}
+    void Passed(uint64_t step, const std::string& cursor, uint64_t own_ns) override {
+      lender_->Passed(step, cursor, own_ns);
+    }
+    std::vector<HelperStats> Helpers() const override { return lender_->Helpers(); }
+
+   private:
+    const std::unique_ptr<StepLender> lender_;
+  };
+
+  const std::shared_ptr<StepLenders> helpers_;
+};
+
 }  // namespace penstock::test
