@@ -1,7 +1,9 @@
-// The same bytes as bench_helper_transport moves, by a plain gRPC stream: `bench_helper_grpc BYTES STEPS [FOLDER]`.
+// The same bytes as bench_helper_transport moves, by a plain gRPC stream:
+// `bench_helper_grpc BYTES STEPS [FOLDER]`.
 //
-// Two processes on this machine: one that sends a step in pieces of 1 MiB for each question, and one that copies them into one of four slots. No
-// checksum is computed. FOLDER as there: then by TLS, with certificates on both sides. Prints a line of JSON.
+// Two processes on this machine: one that sends a step in pieces of 1 MiB for each question, and
+// one that copies them into one of four slots. No checksum is computed. FOLDER as there: then by
+// TLS, with certificates on both sides. Prints a line of JSON.
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>

@@ -1,7 +1,8 @@
 // What a step of a helper costs on its way: `bench_helper_transport BYTES STEPS [FOLDER]`.
 //
-// Two processes on this machine: one that has a step ready and sends it as a helper does, and one that takes it as an asker does, into one of four
-// slots. FOLDER holds certificate.pem, key.pem and authority.pem: then by TLS. Prints a line of JSON: processor seconds for each GiB of both.
+// Two processes on this machine: one that has a step ready and sends it as a helper does, and one
+// that takes it as an asker does, into one of four slots. FOLDER holds certificate.pem, key.pem and
+// authority.pem: then by TLS. Prints a line of JSON: processor seconds for each GiB of both.
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -48,7 +49,8 @@ std::shared_ptr<const TlsContext> Tls(TlsContext::Side side, const char* folder)
   std::exit(1);
 }
 
-// Sends what it is asked for until the asker goes. The bytes are written anew and their checksum computed for each step, as they are where a step is made.
+// Sends what it is asked for until the asker goes. The bytes are written anew and their checksum
+// computed for each step, as they are where a step is made.
 void Help(int listening, uint64_t bytes, const char* folder) {
   const auto tls = Tls(TlsContext::Side::kHelper, folder);
   pollfd waited{listening, POLLIN, 0};

@@ -116,8 +116,8 @@ void PrintHelpers(const v1::PipelineStats& stats) {
     std::printf("\n%s\n", DescribeHelper(helper).c_str());
 }
 
-// How often each input of a stage that weighs its inputs was drawn since the stream began, beside its weight. `stats` names an input by its last
-// stage.
+// How often each input of a stage that weighs its inputs was drawn since the stream began, beside
+// its weight. `stats` names an input by its last stage.
 void PrintDrawn(const v1::Stage& stage, const v1::PipelineStats& stats) {
   const auto* oneof = v1::Stage::descriptor()->FindOneofByName("op");
   const FieldDescriptor* op = stage.GetReflection()->GetOneofFieldDescriptor(stage, oneof);
@@ -218,7 +218,8 @@ struct StatsArguments {
   bool json = false;
 };
 
-// The snapshot that `to` is compared with: none where the stream has begun anew since, and its counters with it.
+// The snapshot that `to` is compared with: none where the stream has begun anew since, and its
+// counters with it.
 v1::PipelineStats Before(const v1::PipelineStats& from, const v1::PipelineStats& to) {
   return to.running_ns() < from.running_ns() || to.steps() < from.steps() || to.rows() < from.rows()
              ? v1::PipelineStats()

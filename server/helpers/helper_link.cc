@@ -39,7 +39,8 @@ constexpr uint32_t kMaxStepMeta = uint32_t{1} << 20;
 // A connection that brings less is no help.
 constexpr uint64_t kSlowestBytesPerMs = 16'000;
 constexpr int kMostUnmade = 3;
-// Between two connections: doubled up to the second one where the helper was just gone, the third where it is wrong.
+// Between two connections: doubled up to the second one where the helper was just gone, the third
+// where it is wrong.
 constexpr int64_t kFirstPauseMs = 250;
 constexpr int64_t kLongPauseMs = 10'000;
 constexpr int64_t kWrongPauseMs = 30'000;
@@ -327,7 +328,8 @@ absl::Status HelperLink::Session() {
 absl::Status HelperLink::Ask(Wire& wire) {
   const Wire::Patience patience{kSilenceMs, 0};
   const int64_t now_ns = MonotonicNs();
-  // What is told has been passed for a while: a step below it that is being lent has been asked for.
+  // What is told has been passed for a while: a step below it that is being lent has been asked
+  // for.
   if (now_ns - passed_ns_ >= kTellMs * kMs) {
     passed_told_ = std::exchange(passed_seen_, common_->passed());
     passed_ns_ = now_ns;

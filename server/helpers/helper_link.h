@@ -1,13 +1,15 @@
-// One helper of one stream, on the side of the asker: a connection, the steps that the helper has, and what is done when it is late, gone,
-// or wrong.
+// One helper of one stream, on the side of the asker: a connection, the steps that the helper has,
+// and what is done when it is late, gone, or wrong.
 //
 //     connecting ──► ready ──► left out, for a while ──► connecting …
 //                      ▲ steps come and are read straight into their slots
 //
 // Threads:  Take(), Reserve(), Stats(), Stop() from any thread; its own reads and writes.
-// Owns:     its thread and the connection. What it writes to is the caller's until the completion has ended, which it always does.
-// Limits:   as many steps at a time as it is told. A helper that gives no sign of life for kSilenceMs is left out, and a step that takes longer
-//           than LatePatience() says is given back. Whose steps come too late gets none for a while, then one at a time.
+// Owns:     its thread and the connection. What it writes to is the caller's until the completion
+//           has ended, which it always does.
+// Limits:   as many steps at a time as it is told. A helper that gives no sign of life for
+//           kSilenceMs is left out, and a step that takes longer than LatePatience() says is given
+//           back. Whose steps come too late gets none for a while, then one at a time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// The helpers of a daemon, as its configuration names them, for all streams that it runs; and the side of one that helps.
+// The helpers of a daemon, as its configuration names them, for all streams that it runs; and the
+// side of one that helps.
 //
 // Threads:  Make() from any thread.
 // Owns:     the certificates, and what is known of addresses.

@@ -1,4 +1,5 @@
-// Where the helpers are that a configuration names: numbers at once, names as often as they are looked up.
+// Where the helpers are that a configuration names: numbers at once, names as often as they are
+// looked up.
 //
 // Threads:  safe from any thread.
 // Owns:     a thread that looks names up, where there are any; a look-up that hangs keeps nobody.

@@ -35,7 +35,8 @@ class Lender final : public StepLender {
   std::vector<HelperStats> Helpers() const override;
 
  private:
-  // Where a helper that comes now is to begin. Links have a reference, and may outlast this by a moment.
+  // Where a helper that comes now is to begin. Links have a reference, and may outlast this by a
+  // moment.
   struct Start {
     std::string spec_and_world;  // a HelperHello without the fields of the position
     std::mutex mutex;
@@ -51,7 +52,8 @@ class Lender final : public StepLender {
   const std::shared_ptr<const KnownHelpers> known_;
   const std::shared_ptr<Start> start_;
   const std::shared_ptr<HelperLink::Common> common_;
-  // What an address gets that is not this machine's own, where there is no certificate and none is needed.
+  // What an address gets that is not this machine's own, where there is no certificate and none is
+  // needed.
   const bool plaintext_;
 
   std::atomic<uint64_t> version_{0};  // of known_, that the links are of

@@ -1,10 +1,11 @@
-// A stream of another host's daemon, on the side of the helper: the connection, the plan and the executor that makes what is asked for.
-// It lasts as long as the connection.
+// A stream of another host's daemon, on the side of the helper: the connection, the plan and the
+// executor that makes what is asked for. It lasts as long as the connection.
 //
 // Threads:  Serve() is the thread of the connection.
 // Owns:     the connection, the executor with its threads, and the memory of the steps.
-// Limits:   kMostSteps at a time; the stream's account (Means). A connection from which nothing comes for 10 s ends, as one that takes nothing
-//           for 5 s does, or has not said in 20 s what it wants.
+// Limits:   kMostSteps at a time; the stream's account (Means). A connection from which nothing
+//           comes for 10 s ends, as one that takes nothing for 5 s does, or has not said in 20 s
+//           what it wants.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// How much of a slot a step takes: what both sides of a connection must agree on before bytes are moved.
+// How much of a slot a step takes: what both sides of a connection must agree on before bytes are
+// moved.
 //
 // Threads:  functions without state.
 #pragma once
@@ -21,8 +22,9 @@ uint64_t VariableBytes(const std::vector<TensorExtent>& extents);
 // What goes in front of a step's bytes.
 v1::HelperStep DescribeStep(const StepInfo& info);
 
-// Whether that is the asker's step, and what it says of the slot's variable memory lies inside of it: then `*extents` are its parts.
-// FailedPrecondition where the helper is at another place of another stream; DataLoss for what no helper says.
+// Whether that is the asker's step, and what it says of the slot's variable memory lies inside of
+// it: then `*extents` are its parts. FailedPrecondition where the helper is at another place of
+// another stream; DataLoss for what no helper says.
 absl::Status CheckStep(const v1::HelperStep& told, const StepInfo& own,
                        const std::vector<BatchTensor>& tensors, uint64_t variable_room,
                        uint64_t data_bytes, std::vector<TensorExtent>* extents);

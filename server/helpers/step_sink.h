@@ -1,8 +1,10 @@
-// Where the executor of a helper's stream puts its steps: those that were asked for into memory, from which they are sent; all others
-// nowhere, as nothing of them is computed.
+// Where the executor of a helper's stream puts its steps: those that were asked for into memory,
+// from which they are sent; all others nowhere, as nothing of them is computed.
 //
-// Threads:  as BatchSink; everything else by the thread of the connection, whose bell is rung when there is something for it.
-// Owns:     the memory of the steps that were asked for, charged to the stream's account as it is written.
+// Threads:  as BatchSink; everything else by the thread of the connection, whose bell is rung when
+//           there is something for it.
+// Owns:     the memory of the steps that were asked for, charged to the stream's account as it is
+//           written.
 // Limits:   as many steps at a time as the asker has said; what the account may take.
 #pragma once
 
@@ -30,8 +32,9 @@ class StepSink final : public BatchSink {
            std::shared_ptr<MemoryAccount> account, std::function<void()> ring);
   ~StepSink() override;
 
-  // False where the asker asks for more at a time than it has said. One that cannot be made any more, as the order has gone past it or the
-  // stream has ended in front of it, is unmade in its turn.
+  // False where the asker asks for more at a time than it has said. One that cannot be made any
+  // more, as the order has gone past it or the stream has ended in front of it, is unmade in its
+  // turn.
   bool Want(uint64_t step);
   void Passed(uint64_t step);
 
@@ -41,7 +44,8 @@ class StepSink final : public BatchSink {
     StepInfo info;
     ClaimedSlot slot;
   };
-  // The next of those that were asked for, in the order of the questions; nullopt: it is not made yet.
+  // The next of those that were asked for, in the order of the questions; nullopt: it is not made
+  // yet.
   std::optional<Made> TakeMade();
   void GiveBack(const Made& made);
   // Why nothing more is made; nullopt: it goes on, or has come to its end.

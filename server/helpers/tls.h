@@ -35,7 +35,8 @@ class TlsContext {
   static absl::StatusOr<std::shared_ptr<TlsContext>> Create(Side side, const std::string& field,
                                                             const TlsFiles& files);
 
-  // Over a connected socket, before the handshake. `host`: of an asker, the name or number that the helper's certificate is to be for.
+  // Over a connected socket, before the handshake. `host`: of an asker, the name or number that the
+  // helper's certificate is to be for.
   absl::StatusOr<TlsSession> NewSession(int socket, const std::string& host) const;
 
  private:
@@ -45,8 +46,8 @@ class TlsContext {
   const std::unique_ptr<SSL_CTX, FreeSsl> context_;
 };
 
-// Names of the certificate that the other side has shown: those of its subject's alternative names (DNS, URI, e-mail), else its common
-// name.
+// Names of the certificate that the other side has shown: those of its subject's alternative names
+// (DNS, URI, e-mail), else its common name.
 std::vector<std::string> PeerNames(SSL* session);
 
 // OpenSSL's oldest error of this thread, in words; the others are dropped.

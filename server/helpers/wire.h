@@ -1,8 +1,10 @@
-// One connection between a daemon and a helper, with TLS or without, and the frames on it. No call waits for longer than it is told to.
+// One connection between a daemon and a helper, with TLS or without, and the frames on it. No call
+// waits for longer than it is told to.
 //
 // Threads:  one. `stop`, and who rings the bell, from any.
 // Owns:     the socket and its session.
-// Limits:   between two bytes of what has begun, and for all of it, what Patience says; a stop ends a call within kLookMs.
+// Limits:   between two bytes of what has begun, and for all of it, what Patience says; a stop ends
+//           a call within kLookMs.
 // Cost:     a system call for each 256 KiB; their checksum is computed while they are in the cache.
 #pragma once
 

@@ -109,7 +109,8 @@ TEST_CASE("a lane has a bar for each look, as high as the trainer waited") {
     seen = lanes.Look("daemon", stats);
   }
   CHECK(absl::StrContains(seen[0], "at most 4 %"));
-  // Who was not seen in the last look begins anew, and another process of that number is another one.
+  // Who was not seen in the last look begins anew, and another process of that number is another
+  // one.
   lanes.BeginLook();
   lanes.BeginLook();
   CHECK(lanes.Look("daemon", stats)[0] == "      waits ▁ now 4 %, at most 4 %");

@@ -1,4 +1,5 @@
-// Helpers: whoever makes a step, its bytes are those of a run alone; and whoever is late, gone or wrong is left out.
+// Helpers: whoever makes a step, its bytes are those of a run alone; and whoever is late, gone or
+// wrong is left out.
 #include "server/helpers/helpers.h"
 
 #include <sys/socket.h>
@@ -266,7 +267,8 @@ TEST_CASE("parts of a step that lie outside of the slot are refused") {
   CHECK(check(told).code() == absl::StatusCode::kFailedPrecondition);
 }
 
-// Between the two sides: of what the helper sends, one byte is changed, or the connection is cut there.
+// Between the two sides: of what the helper sends, one byte is changed, or the connection is cut
+// there.
 class Proxy {
  public:
   enum class Does { kFlips, kCuts, kStalls };

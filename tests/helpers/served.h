@@ -98,7 +98,8 @@ class ListeningThread {
   std::thread thread_;
 };
 
-// One that speaks as a helper does, but says what `answer` says; which is called for each step that is asked for.
+// One that speaks as a helper does, but says what `answer` says; which is called for each step that
+// is asked for.
 class BadHelper {
  public:
   using Answer = std::function<absl::Status(Wire& wire, uint64_t step)>;
@@ -134,7 +135,8 @@ inline std::shared_ptr<Helpers> HelpersAt(const std::vector<int>& ports, int ste
   return *std::move(made);
 }
 
-// The same helpers, whose steps are never taken back: what is lent to them is theirs, however quick the workers are.
+// The same helpers, whose steps are never taken back: what is lent to them is theirs, however quick
+// the workers are.
 class PatientHelpers final : public StepLenders {
  public:
   explicit PatientHelpers(std::shared_ptr<StepLenders> helpers) : helpers_(std::move(helpers)) {}

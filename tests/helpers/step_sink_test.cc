@@ -36,7 +36,8 @@ TEST_CASE("a helper answers in the order of the questions, whatever it can make"
   CHECK(!Pass(sink, 1));
   ClaimedSlot none;
   CHECK(!sink.TryClaim(&none));
-  // The second question comes late: the order has not gone past it yet. The third one's step is gone.
+  // The second question comes late: the order has not gone past it yet. The third one's step is
+  // gone.
   CHECK(sink.Want(3));
   CHECK(sink.Want(2));
   CHECK(sink.Want(1));

@@ -9,7 +9,8 @@
 
 namespace penstock::test {
 
-// While it is there, each run that this thread begins has these helpers, and begins when so many of them are ready.
+// While it is there, each run that this thread begins has these helpers, and begins when so many of
+// them are ready.
 class HelpedRuns {
  public:
   HelpedRuns(std::shared_ptr<StepLenders> helpers, size_t ready)

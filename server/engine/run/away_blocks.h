@@ -1,8 +1,10 @@
 // Blocks of steps, and tasks of sections, that a worker has begun and that go on when others have
-// computed some of their rows (rows_away.h), or when bytes have come from other machines (far_records.h).
+// computed some of their rows (rows_away.h), or when bytes have come from other machines
+// (far_records.h).
 //
 //     AwayBlock    one of them, with all that its work needs
-//     AwayBlocks   those of one executor: where a worker takes one for a task, and where it finds those that are back
+//     AwayBlocks   those of one executor: where a worker takes one for a task, and where it finds
+//                  those that are back
 //
 // Threads:  an AwayBlock belongs to the worker that has it, else to whoever computes its rows; an
 //           AwayBlocks is safe from any thread.

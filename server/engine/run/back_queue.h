@@ -13,7 +13,8 @@ namespace penstock {
 template <typename Task>
 class BackQueue final : public WorkQueue<Task> {
  public:
-  // Called for each that comes back: for a worker that sleeps elsewhere than where AwayTasks wakes it.
+  // Called for each that comes back: for a worker that sleeps elsewhere than where AwayTasks wakes
+  // it.
   void AlsoWake(std::function<void()> wake) { wake_ = std::move(wake); }
   void Push(Task* task) {
     WorkQueue<Task>::Push(task);

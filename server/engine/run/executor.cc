@@ -33,8 +33,8 @@
 namespace penstock {
 namespace {
 
-// Puts the parts together: threads (WorkerThreads) in which workers (Worker) run the front (StepAssembler), read, and fill the steps in
-// flight (StepTable).
+// Puts the parts together: threads (WorkerThreads) in which workers (Worker) run the front
+// (StepAssembler), read, and fill the steps in flight (StepTable).
 class ExecutorImpl final : public SteppedExecutor {
  public:
   ExecutorImpl(std::shared_ptr<const PlanImpl> plan, BatchSink& sink,
@@ -313,7 +313,8 @@ absl::StatusOr<std::unique_ptr<SteppedExecutor>> SteppedExecutor::Create(
   const MemoryAccount::Scope charged(options.memory.get());
   auto executor = std::make_unique<ExecutorImpl>(
       std::static_pointer_cast<const PlanImpl>(std::move(plan)), sink, options);
-  // The beginning has no counters. Steps do not tell: a steered stream may go back to it at any of them, and begin anywhere at step 0.
+  // The beginning has no counters. Steps do not tell: a steered stream may go back to it at any of
+  // them, and begin anywhere at step 0.
   if (!options.start_pass && !options.start.position.counters().empty()) {
     absl::Status status = executor->Restore(options.start.position);
     if (!status.ok()) return status;

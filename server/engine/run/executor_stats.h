@@ -37,7 +37,8 @@ struct StageStats {
   uint64_t elements = 0;  // that left the stage
   uint64_t busy_ns = 0;   // processor time of all workers inside it
   uint64_t away_ns = 0;   // what its tasks have been away, in all (away_tasks.h)
-  // Of sources: what their reads have brought, the time that they took, and how far they read ahead.
+  // Of sources: what their reads have brought, the time that they took, and how far they read
+  // ahead.
   uint64_t read_bytes = 0;
   uint64_t read_ns = 0;
   int64_t read_ahead = 0;
@@ -61,16 +62,17 @@ struct ExecutorStats {
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()
   std::string bottleneck;     // the stage's name, or "consumer"
-  // Of the reads, of the writes, and of the rows that another process computes, which have taken kSlowCallNs or more, the one that has
-  // taken longest.
+  // Of the reads, of the writes, and of the rows that another process computes, which have taken
+  // kSlowCallNs or more, the one that has taken longest.
   std::optional<CallUnderWay> oldest_read;
   std::optional<CallUnderWay> oldest_write;
   std::optional<CallUnderWay> oldest_work;
   size_t tasks_away = 0;  // whose work others do now
 };
 
-// Whether the consumers hold a stream back. `full`: the share of the time in which the ring was full; `busy`: that of the workers' time in which they
-// were at work. So it is when the ring was full for half of the time, or for longer than the workers worked, or had nothing to do.
+// Whether the consumers hold a stream back. `full`: the share of the time in which the ring was
+// full; `busy`: that of the workers' time in which they were at work. So it is when the ring was
+// full for half of the time, or for longer than the workers worked, or had nothing to do.
 inline bool IsHeldByConsumers(double full, double busy) {
   const double blocked = std::min(full, 1 - busy);
   return full > 0.5 || blocked > std::max(busy, 1 - busy - blocked);

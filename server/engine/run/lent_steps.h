@@ -1,8 +1,10 @@
-// Steps that a worker has lent to others (step_lender.h), and those that came back unmade: workers make these before any other.
+// Steps that a worker has lent to others (step_lender.h), and those that came back unmade: workers
+// make these before any other.
 //
 //     LendOne() ──► away ──► Ended() ──► Pop() by a worker: done, or TakeReturned() by all of them
 //
-// Who is slower than the workers must not hold them up: a step at which everything waits is taken back.
+// Who is slower than the workers must not hold them up: a step at which everything waits is taken
+// back.
 //
 // Threads:  safe from any thread; a LentStep is its lender's until it has ended.
 // Owns:     the marks of lent steps, not the steps.
@@ -56,17 +58,19 @@ class LentSteps {
 
   bool is_used() const { return lender_ != nullptr; }
 
-  // Whether somebody has room for a step, and there are not two that nobody has begun: the front is wanted then.
+  // Whether somebody has room for a step, and there are not two that nobody has begun: the front is
+  // wanted then.
   bool WantsSteps() const {
     return lender_ != nullptr && steps_.grains_left() < 2 * steps_.grains_per_step() &&
            lender_->HasRoom() && !steps_.finished();
   }
 
-  // Lends the next step, if somebody has room and it is whole; one more is left for the workers. One worker at a time, so that steps are
-  // lent in their order.
+  // Lends the next step, if somebody has room and it is whole; one more is left for the workers.
+  // One worker at a time, so that steps are lent in their order.
   bool LendOne();
-  // By a worker that has nothing to do. A lent step is taken back where no worker is at work and either no slot is free, and a third of what
-  // is in flight is done and waits for it, or nothing follows any more. False where that is not so.
+  // By a worker that has nothing to do. A lent step is taken back where no worker is at work and
+  // either no slot is free, and a third of what is in flight is done and waits for it, or nothing
+  // follows any more. False where that is not so.
   bool TakeBackHeld(bool ring_is_full);
   // A step has been dealt out; its cursor is that of the next one.
   void Passed(const StepInfo& info);

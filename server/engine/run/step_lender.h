@@ -1,5 +1,6 @@
-// Others who fill whole steps: daemons of other hosts, for one. A worker lends them a step that nobody has begun; they write into its
-// slot what the workers would have written, or give it back untold, and the workers make it.
+// Others who fill whole steps: daemons of other hosts, for one. A worker lends them a step that
+// nobody has begun; they write into its slot what the workers would have written, or give it back
+// untold, and the workers make it.
 //
 //     StepLender     those of one executor
 //     StepLenders    who makes them
@@ -37,14 +38,14 @@ class StepLender {
   // A place for a step; null where there is none any more. Lend() or GiveUp() is to follow.
   virtual std::shared_ptr<Place> Reserve() = 0;
   virtual void GiveUp(Place& place) = 0;
-  // Has the step made: fills the slot's tensors and `info->extents`. Until `done` ends, `info` and `slot` stay. Ended with an error:
-  // what lies in the slot counts for nothing.
+  // Has the step made: fills the slot's tensors and `info->extents`. Until `done` ends, `info` and
+  // `slot` stay. Ended with an error: what lies in the slot counts for nothing.
   virtual void Lend(Place& place, StepInfo* info, const ClaimedSlot& slot, Completion done) = 0;
-  // The workers have nothing else to do, and wait for this step: it comes back now, unless its bytes are just coming. Safe for a step that
-  // nobody has any more.
+  // The workers have nothing else to do, and wait for this step: it comes back now, unless its
+  // bytes are just coming. Safe for a step that nobody has any more.
   virtual void TakeBack(uint64_t step) = 0;
-  // All steps in front of `step` have been dealt out. `cursor` is that of the step; `own_ns`: what a step takes the workers, together; 0: that
-  // is not known.
+  // All steps in front of `step` have been dealt out. `cursor` is that of the step; `own_ns`: what
+  // a step takes the workers, together; 0: that is not known.
   virtual void Passed(uint64_t step, const std::string& cursor, uint64_t own_ns) = 0;
 
   virtual std::vector<HelperStats> Helpers() const = 0;

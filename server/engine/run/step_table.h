@@ -1,8 +1,10 @@
-// The steps of a stream that are in flight: which of them workers may fill, which are filled, and their way to the sink, in order.
+// The steps of a stream that are in flight: which of them workers may fill, which are filled, and
+// their way to the sink, in order.
 //
-// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >= committed (here) >= recycled (front).
-// Workers deal themselves blocks by two more, which count grains: grain t is one of step first_step + t / grains_per_step, and who deals
-// himself some of a step's takes the first or the last ones that are left there.
+// A step passes four counters, each written in one place: assembled (front) >= claimed (front) >=
+// committed (here) >= recycled (front). Workers deal themselves blocks by two more, which count
+// grains: grain t is one of step first_step + t / grains_per_step, and who deals himself some of a
+// step's takes the first or the last ones that are left there.
 //
 // Threads:  what is marked "front" under the front's lock; everything else from any thread.
 // Owns:     nothing; the steps are the front's, and the sink must outlive this.
@@ -40,7 +42,8 @@ class StepTable {
   static constexpr uint64_t kMaxSteps = 128;
   static constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 
-  // `at_limit` as ExecutorOptions has it; a look is taken at the gauges whenever steps are committed.
+  // `at_limit` as ExecutorOptions has it; a look is taken at the gauges whenever steps are
+  // committed.
   StepTable(uint64_t first_step, uint64_t grains_per_step, std::function<void()> at_limit,
             BatchSink& sink, WorkerGauges& gauges);
 
@@ -54,14 +57,16 @@ class StepTable {
   Step* At(uint64_t number) const {
     return steps_[number % kMaxSteps].load(std::memory_order_relaxed);
   }
-  // Front. Claims slots for the steps below `assembled`, and deals out their grains; false when no slot is free, or nothing to claim.
+  // Front. Claims slots for the steps below `assembled`, and deals out their grains; false when no
+  // slot is free, or nothing to claim.
   bool Claim(uint64_t assembled);
   uint64_t claimed() const { return claimed_.load(std::memory_order_relaxed); }
   // What is below has been published, and belongs to the front again.
   uint64_t committed() const {
     return committed_.load(std::memory_order_acquire);  // SYNC step-committed
   }
-  // Front. There is no step of that number; `status` as BatchSink::Finish has it. Commit() is to follow.
+  // Front. There is no step of that number; `status` as BatchSink::Finish has it. Commit() is to
+  // follow.
   void SetEnd(uint64_t step, absl::Status status) {
     end_status_ = std::move(status);
     end_step_.store(step, std::memory_order_release);  // SYNC stream-end
@@ -79,15 +84,18 @@ class StepTable {
     return grains_.load(std::memory_order_relaxed) < grains_limit_.load(std::memory_order_relaxed);
   }
 
-  // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit of those. Leaves that to another
-  // thread that is at it: publishing wakes consumers, which may take a worker's processor in the middle.
+  // Publishes the steps that are done, up to the end or the limit, and tells the sink and at_limit
+  // of those. Leaves that to another thread that is at it: publishing wakes consumers, which may
+  // take a worker's processor in the middle.
   void Commit();
-  // Ends the stream behind what is published; false when it had ended already, or come to its limit.
+  // Ends the stream behind what is published; false when it had ended already, or come to its
+  // limit.
   bool Fail(const absl::Status& status);
   // Nothing is published any more, and nobody called back.
   void Close();
 
-  // As Executor::SetLimit() has it. A limit that was reached, and told, may be lifted: it goes on to the next one.
+  // As Executor::SetLimit() has it. A limit that was reached, and told, may be lifted: it goes on
+  // to the next one.
   void SetLimit(uint64_t step) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (step != limit_.load(std::memory_order_relaxed)) limit_told_ = false;

@@ -140,7 +140,8 @@ bool Worker::Once(FrontResult* front) {
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
   if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunErrand() || RunSection())
     return true;
-  // Another worker is in the front, and may be for long: what it has assembled waits for a slot only.
+  // Another worker is in the front, and may be for long: what it has assembled waits for a slot
+  // only.
   if (*front == FrontResult::kStuck && site_.assembler.HasUnclaimed()) {
     if (site_.assembler.Claim()) return true;
     *front = FrontResult::kRingFull;

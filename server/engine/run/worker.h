@@ -1,4 +1,5 @@
-// One worker of an executor: takes what is to be done, the most urgent first, does it, and sleeps when there is nothing.
+// One worker of an executor: takes what is to be done, the most urgent first, does it, and sleeps
+// when there is nothing.
 //
 //     WorkSite   what all workers of an executor share
 //     Worker     one of them, with what it keeps for itself
@@ -62,16 +63,17 @@ struct WorkSite {
 
 class Worker {
  public:
-  // `sharing` as RowEvaluator has it. One that holds does what it takes only when it is told to: FillHeld(), FinishHeld().
+  // `sharing` as RowEvaluator has it. One that holds does what it takes only when it is told to:
+  // FillHeld(), FinishHeld().
   Worker(WorkSite& site, int number, const PrefixMember* sharing, bool holds = false);
 
   // Until it is to end.
   void Run(const WorkerThreads& threads);
 
-  // Does one thing, the most urgent first; false when there was none. `front` tells why the front did
-  // not go forward. Reads come before tasks: they are few, and the front must not find them undone when the tasks run out.
-  // The worker that ran the front last goes on with it and with the reads while the others have tasks: what it has read and drawn
-  // stays in its core's cache.
+  // Does one thing, the most urgent first; false when there was none. `front` tells why the front
+  // did not go forward. Reads come before tasks: they are few, and the front must not find them
+  // undone when the tasks run out. The worker that ran the front last goes on with it and with the
+  // reads while the others have tasks: what it has read and drawn stays in its core's cache.
   bool Once(FrontResult* front);
 
   // Of one that holds.

@@ -229,7 +229,8 @@ absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
       reload();
       return;
     }
-    // Others have one of these write their logs anew, and whoever sends it here does not want the daemon's end.
+    // Others have one of these write their logs anew, and whoever sends it here does not want the
+    // daemon's end.
     if (signal.ssi_signo == SIGUSR1 || signal.ssi_signo == SIGUSR2) {
       spdlog::info("ignored {} of process {}", strsignal(static_cast<int>(signal.ssi_signo)),
                    signal.ssi_pid);
@@ -252,11 +253,12 @@ absl::Status WatchSignals(EventLoop& loop, int signals_fd, int owner_fd,
       .status();
 }
 
-// How long nobody is served at a start so that nobody finds a pipeline that is about to come back still on its way.
+// How long nobody is served at a start so that nobody finds a pipeline that is about to come back
+// still on its way.
 constexpr absl::Duration kPatienceAtStart = absl::Seconds(2);
 
-// A read that never returns, of a disk or a network that hangs, must not keep the daemon: its socket is gone by then, and nothing of
-// a batch that is not published can be seen.
+// A read that never returns, of a disk or a network that hangs, must not keep the daemon: its
+// socket is gone by then, and nothing of a batch that is not published can be seen.
 void EndNow(int) {
   constexpr char kText[] = "penstockd: work did not end in time after the stop; ended without it\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
@@ -271,8 +273,8 @@ void EndAfter(int timeout_ms) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-// Takes as many descriptors as the system lets it have: each consumer needs some. Without a few gRPC aborts, and with hardly more nobody
-// would ever get in.
+// Takes as many descriptors as the system lets it have: each consumer needs some. Without a few
+// gRPC aborts, and with hardly more nobody would ever get in.
 absl::Status TakeDescriptors() {
   constexpr rlim_t kLeast = 32;
   constexpr rlim_t kMost = 65536;
@@ -345,7 +347,8 @@ absl::StatusOr<std::unique_ptr<PipelineJournal>> OpenJournal(const DaemonOptions
 void BlockStopSignals() {
   const sigset_t signals = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // A shell's script has what it starts in the background ignore SIGINT: then the second stop would have no effect at all.
+  // A shell's script has what it starts in the background ignore SIGINT: then the second stop would
+  // have no effect at all.
   for (const int number : {SIGTERM, SIGINT}) signal(number, SIG_DFL);
   signal(SIGPIPE, SIG_IGN);
 }
@@ -475,7 +478,8 @@ absl::Status RunDaemon(DaemonOptions options) {
   Restorer restorer(loop, table, sessions);
   if (absl::Status started = restorer.Start(kPatienceAtStart); !started.ok()) return started;
 
-  // Connections have waited in the backlog since the socket was made; nothing that may still fail comes behind this.
+  // Connections have waited in the backlog since the socket was made; nothing that may still fail
+  // comes behind this.
   TellReady(options.ready_fd);
   spdlog::info("penstockd (process {}) serves {}", getpid(), (*socket)->path());
   options.service_manager.Tell("READY=1");

@@ -133,7 +133,8 @@ absl::Status PipelineStreams::Restart(const std::string& cursor) {
   before.reset();
   absl::StatusOr<std::shared_ptr<Stream>> stream = Make(cursor, numbers_.slots(), options_.owner);
   if (!stream.ok() && was_there) {
-    // What is wrong with that position is the matter of who came with it: to all others the pipeline is what it was.
+    // What is wrong with that position is the matter of who came with it: to all others the
+    // pipeline is what it was.
     const absl::Status refused = stream.status();
     stream = Make(here.at.cursor, numbers_.slots(), options_.owner);
     const absl::Status again = stream.ok() ? (*stream)->Start() : stream.status();
@@ -202,7 +203,8 @@ void PipelineStreams::Tick(uint64_t now_ns, uint64_t rejoin_ns) {
   const bool nobody_else = MayMove(stream->writer(), "");
   for (const auto& [replay, spec] : replays) {
     for (const ring::ConsumerStats& consumer : replay->writer().Consumers()) {
-      // It has met the shared stream, or nobody needs that where it is. A rank may have run past it, which waits for its place.
+      // It has met the shared stream, or nobody needs that where it is. A rank may have run past
+      // it, which waits for its place.
       const bool meets = floor <= consumer.position &&
                          (spec.mode == ring::GroupMode::kRank || consumer.position <= published);
       // A guest does not move it (PipelineAttachments::Enter).

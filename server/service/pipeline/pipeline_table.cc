@@ -277,7 +277,8 @@ absl::Status PipelineTable::Delete(const std::string& name, const Visible& visib
         (found->second.pipeline == nullptr && found->second.expected == nullptr) ||
         (expected != nullptr && found->second.pipeline.get() != expected))
       return NotFound(name, visible);
-    // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is nobody's.
+    // Its name stays taken until it is decided; what a try to bring it back makes meanwhile is
+    // nobody's.
     deleted = std::exchange(found->second, {.owner = found->second.owner, .turn = ++turn_});
   }
   // Else what it is told just now would come back, or be another one's of that name.

@@ -93,8 +93,9 @@ class PipelineTable {
     return maps_ == nullptr ? SharedMaps::Use() : maps_->InUse();
   }
 
-  // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id made:
-  // then that one, and Unavailable while it is being made. Of `options`, where to begin, whose it is, and the history and id of the request.
+  // AlreadyExists when the name is taken, unless by the pipeline that a request of the same id
+  // made: then that one, and Unavailable while it is being made. Of `options`, where to begin,
+  // whose it is, and the history and id of the request.
   absl::StatusOr<std::shared_ptr<Pipeline>> Create(const v1::PipelineSpec& spec,
                                                    PipelineOptions options,
                                                    Life life = Life::kKept);
@@ -103,29 +104,35 @@ class PipelineTable {
                                                    ChangedWork changed_work = ChangedWork::kRefuse,
                                                    Life life = Life::kKept);
   // --- pipeline_table_returning.cc ---
-  // Takes the names of what the journal holds, for BringBack(). Until a pipeline is back it is Unavailable to Find().
+  // Takes the names of what the journal holds, for BringBack(). Until a pipeline is back it is
+  // Unavailable to Find().
   std::vector<std::string> ExpectKept();
-  // Reads its files; the pipeline then waits for StartAgain(). Where it cannot be made it stays expected and can be tried again.
+  // Reads its files; the pipeline then waits for StartAgain(). Where it cannot be made it stays
+  // expected and can be tried again.
   absl::StatusOr<std::shared_ptr<Pipeline>> BringBack(const std::string& name);
   // Those that are expected, and why the last try failed.
   std::map<std::string, absl::Status> Returning() const;
 
-  // Under which pipelines daemons kept dying: from now on those are set aside by ExpectKept(), and not expected. It must outlive the table.
+  // Under which pipelines daemons kept dying: from now on those are set aside by ExpectKept(), and
+  // not expected. It must outlive the table.
   void SetNotes(DeathNotes* notes) { notes_ = notes; }
   // Those that are set aside, as they are described.
   std::map<std::string, v1::Pipeline> SetAside() const;
-  // What brings back a pipeline that is set aside no more, on some other thread; null: nothing does.
+  // What brings back a pipeline that is set aside no more, on some other thread; null: nothing
+  // does.
   void OnTakenBack(std::function<void(const std::string& name)> bring_back);
   // It is expected again. NotFound where it is not set aside.
   absl::Status TakeBack(const std::string& name, const Asker& by = {});
 
   // --- pipeline_table.cc ---
-  // `unwanted`: says why nobody wants to know any more; may be null. `user`: who asks; without one, no function of anybody's own is good.
+  // `unwanted`: says why nobody wants to know any more; may be null. `user`: who asks; without one,
+  // no function of anybody's own is good.
   absl::StatusOr<CheckedPipeline> Check(const v1::PipelineSpec& spec,
                                         const Unwanted& unwanted = nullptr, World world = {},
                                         std::optional<uid_t> user = std::nullopt) const;
 
-  // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it is not wanted any more.
+  // Does what looks something up in a plan, within what a pipeline of that spec may keep, until it
+  // is not wanted any more.
   template <typename Result>
   absl::StatusOr<Result> LookUp(
       const v1::PipelineSpec& spec, const Unwanted& unwanted,
@@ -142,7 +149,8 @@ class PipelineTable {
 
   // Whether somebody may hear that there is a pipeline of this name.
   using Visible = std::function<bool(const std::string& name)>;
-  // NotFound names those of the pipelines that `visible` lets through; null: all of them. Unavailable: it has not come back yet.
+  // NotFound names those of the pipelines that `visible` lets through; null: all of them.
+  // Unavailable: it has not come back yet.
   absl::StatusOr<std::shared_ptr<Pipeline>> Find(const std::string& name,
                                                  const Visible& visible = nullptr) const;
   std::vector<std::shared_ptr<Pipeline>> List() const;
@@ -157,7 +165,8 @@ class PipelineTable {
   // Adds to an event whose the pipeline is, and publishes it.
   void Publish(v1::Event event) const;
 
-  // Looks for reads that take longer than their deadlines, and for what was left behind and has ended. To be called a few times a second.
+  // Looks for reads that take longer than their deadlines, and for what was left behind and has
+  // ended. To be called a few times a second.
   void LookForHungReads() const;
 
   // Ends all pipelines; `reason` is what their consumers get. Create() fails afterwards.
@@ -207,7 +216,8 @@ class PipelineTable {
   std::map<std::string, Place> places_;  // under mutex_
   uint64_t turn_ = 0;                    // under mutex_
   bool closed_ = false;                  // under mutex_
-  // Last: its tasks use what stands above. How far pipelines are handed out is written down there; null: nothing is kept.
+  // Last: its tasks use what stands above. How far pipelines are handed out is written down there;
+  // null: nothing is kept.
   const std::shared_ptr<TaskPool> writes_;
 };
 

@@ -59,8 +59,8 @@ void TakeOlder(const std::optional<CallUnderWay>& call, std::optional<CallUnderW
 }
 
 // Elements that lie between a stage and the one before it: those that a shuffle holds, that workers
-// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements of
-// them, whose numbers cannot be compared.
+// have in their hands, that wait for the rest of their batch. 0 for stages that make other elements
+// of them, whose numbers cannot be compared.
 uint64_t QueueOf(const ExecutorStats& stats, const v1::PipelineSpec& spec, int stage) {
   if (stage == 0 || static_cast<int>(stats.stages.size()) != spec.stage_size()) return 0;
   const uint64_t before = stats.stages[static_cast<size_t>(stage - 1)].elements;

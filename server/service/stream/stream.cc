@@ -16,7 +16,8 @@
 namespace penstock {
 namespace {
 
-// Whether the steps are those of a pipeline that was never changed, but for the hosts that divide them.
+// Whether the steps are those of a pipeline that was never changed, but for the hosts that divide
+// them.
 bool OnlyWorldsDiffer(const std::vector<Phase>& phases) {
   return std::all_of(phases.begin(), phases.end(), [&](const Phase& phase) {
     return phase.first_step != kUnknownStep && phase.only_divides;
@@ -50,8 +51,9 @@ void TellOfSmallPages(const std::string& pipeline) {
       pipeline);
 }
 
-// Nobody has had a step of an epoch that a phase waits for, nor one behind that where this epoch is known: a position there is another
-// run's, and where the epoch begins could not be told from it. `executor` is at options.start.
+// Nobody has had a step of an epoch that a phase waits for, nor one behind that where this epoch is
+// known: a position there is another run's, and where the epoch begins could not be told from it.
+// `executor` is at options.start.
 absl::Status CheckWaiting(const StreamOptions& options, const Executor& executor) {
   if (options.phases.size() != 2) return absl::OkStatus();
   const Phase& next = options.phases[1];

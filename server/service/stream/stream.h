@@ -1,14 +1,14 @@
-// One run of a pipeline: its phases from a position on, into a ring of its own. A pipeline has one that
-// its consumers share, and a small one for each consumer that is catching up.
+// One run of a pipeline: its phases from a position on, into a ring of its own. A pipeline has one
+// that its consumers share, and a small one for each consumer that is catching up.
 //
-// An executor makes the steps of a phase. At its last one another executor goes on from its position,
-// into the same ring: consumers notice nothing but the time that this takes.
+// An executor makes the steps of a phase. At its last one another executor goes on from its
+// position, into the same ring: consumers notice nothing but the time that this takes.
 //
 // Threads:  safe from any thread; Start() once.
-// Owns:     the ring until the last reference is gone (a consumer's session keeps one), the executor
-//           until Stop(), and a thread that changes from phase to phase.
-// Cost:     Create() allocates the ring: it may take a second for a large one. The next phase begins as
-//           a resume from a cursor does: at once where the order can be sought.
+// Owns:     the ring until the last reference is gone (a consumer's session keeps one), the
+//           executor until Stop(), and a thread that changes from phase to phase.
+// Cost:     Create() allocates the ring: it may take a second for a large one. The next phase
+//           begins as a resume from a cursor does: at once where the order can be sought.
 #pragma once
 
 #include <condition_variable>
@@ -62,15 +62,18 @@ struct StreamOptions {
   std::shared_ptr<MemoryAccount> work_memory = nullptr;  // as ExecutorOptions::memory
   std::map<std::string, int64_t> read_ahead;             // as ExecutorOptions::read_ahead
   int numa_node = kNoNumaNode;                           // as PipelineSpec::numa_node
-  // Told what of it could not be had. From Create() and from workers; it must not call back, and may be null.
+  // Told what of it could not be had. From Create() and from workers; it must not call back, and
+  // may be null.
   std::function<void(const std::string& notice)> misplaced = nullptr;
-  // Told which epoch the phase waits for that waits for any, before a step is made that may be of it; as `epoch_begins`.
+  // Told which epoch the phase waits for that waits for any, before a step is made that may be of
+  // it; as `epoch_begins`.
   std::function<bool(uint64_t epoch)> epoch_known;
-  // Told at which step the epoch of the phase that waits for it begins, before a step of that is made; again and again as long as it says
-  // no. From a thread of the stream's own, which Stop() waits for; may be null.
+  // Told at which step the epoch of the phase that waits for it begins, before a step of that is
+  // made; again and again as long as it says no. From a thread of the stream's own, which Stop()
+  // waits for; may be null.
   std::function<bool(uint64_t step)> epoch_begins;
-  // How long a read may take before it ends the stream, and where workers that hang in one are left when it is stopped; without leftovers
-  // they are waited for.
+  // How long a read may take before it ends the stream, and where workers that hang in one are left
+  // when it is stopped; without leftovers they are waited for.
   ReadDeadline read_deadline = {};
 };
 
@@ -82,15 +85,16 @@ struct SkippedRecord {
 
 class Stream {
  public:
-  // `first`: the plan that the pipeline began with; `layout`: for whose batches the ring is laid out.
+  // `first`: the plan that the pipeline began with; `layout`: for whose batches the ring is laid
+  // out.
   static absl::StatusOr<std::shared_ptr<Stream>> Create(const Plan& first, const Plan& layout,
                                                         const StreamOptions& options);
   ~Stream() { Stop(absl::CancelledError("the pipeline is gone")); }
 
   // As Executor::Start(); once.
   absl::Status Start();
-  // Ends production; consumers get `reason` after the batches that were ready, unless the stream had
-  // ended before. What hangs in a read is left behind, with the ring and all else that it uses.
+  // Ends production; consumers get `reason` after the batches that were ready, unless the stream
+  // had ended before. What hangs in a read is left behind, with the ring and all else that it uses.
   void Stop(const absl::Status& reason);
 
   // As those of the executor.
@@ -99,27 +103,29 @@ class Stream {
   bool KnowsEnd() const;
   absl::Status SetWorkers(int workers);
   void SetReadAhead(const std::map<std::string, int64_t>& bytes);
-  // The pass of the outermost `repeat` that has been begun, or that the last phase goes on with; nullopt where that is not known before
-  // it begins, as it leaves steps out or seeks. REQUIRES: held.
+  // The pass of the outermost `repeat` that has been begun, or that the last phase goes on with;
+  // nullopt where that is not known before it begins, as it leaves steps out or seeks. REQUIRES:
+  // held.
   std::optional<uint64_t> pass() const;
   bool StartTrace();
   WorkSpans StopTrace();
   // Another phase behind the last one. REQUIRES: held, and its first step is at least what Hold()
   // returned, or unknown and its pass more than pass().
   void AddPhase(Phase phase);
-  // Whether it has met the beginning of the pass that its last phase waits for, told or not. REQUIRES: held.
+  // Whether it has met the beginning of the pass that its last phase waits for, told or not.
+  // REQUIRES: held.
   bool HasFoundPass() const;
-  // The opposite of AddPhase(). REQUIRES: held, and the last phase has not been begun: its first step is more than what Hold() returned,
-  // or unknown and HasFoundPass() false.
+  // The opposite of AddPhase(). REQUIRES: held, and the last phase has not been begun: its first
+  // step is more than what Hold() returned, or unknown and HasFoundPass() false.
   void DropLastPhase();
 
-  // Of a stream that a rank alone reads, which has left: whether its place in the shared stream is still to be given up. Once: it may be
-  // another one's later, while this one still holds batches.
+  // Of a stream that a rank alone reads, which has left: whether its place in the shared stream is
+  // still to be given up. Once: it may be another one's later, while this one still holds batches.
   bool GiveUpPlace() { return !gave_up_place_.exchange(true); }
 
   uint64_t ordinal() const { return ordinal_; }
-  // A guest reads it at steps that the pipeline has not handed out, as its cursor is that of another run: no step of it counts as the
-  // pipeline's, and the next change of bytes ends it.
+  // A guest reads it at steps that the pipeline has not handed out, as its cursor is that of
+  // another run: no step of it counts as the pipeline's, and the next change of bytes ends it.
   bool is_apart() const { return is_apart_; }
   ring::Writer& writer() const { return sink_->writer(); }
   const Placement& placement() const { return *placement_; }
@@ -168,12 +174,14 @@ class Stream {
   void LimitIt();
   void Advance();
   void ChangePhase();
-  // Where the next phase waits for any epoch, and the present one has come to the step from which on that may begin: which epoch it is is known
-  // now, told, and the present phase goes on up to it. Whether that was so, or the phase that waited was withdrawn.
+  // Where the next phase waits for any epoch, and the present one has come to the step from which
+  // on that may begin: which epoch it is is known now, told, and the present phase goes on up to
+  // it. Whether that was so, or the phase that waited was withdrawn.
   bool FindEpoch();
   // Calls `tell` until it says yes; false when the stream ends first.
   bool Tell(const std::function<bool()>& tell);
-  // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and that is told. False when the stream ends.
+  // At the limit of a phase whose successor waits for its epoch: it knows its first step now, and
+  // that is told. False when the stream ends.
   bool TellEpoch();
   // REQUIRES: mutex_ is not taken.
   Executor* executor() const {
@@ -183,8 +191,9 @@ class Stream {
   // False: it is to be left behind.
   bool End(Executor& executor) const;
   void Leave(std::unique_ptr<Executor> executor) const;
-  // What the present phase has skipped, but for what those before it had told already: a phase that goes on in the middle of a pass meets
-  // that again, which `again` counts. REQUIRES: mutex_, and an executor.
+  // What the present phase has skipped, but for what those before it had told already: a phase that
+  // goes on in the middle of a pass meets that again, which `again` counts. REQUIRES: mutex_, and
+  // an executor.
   std::vector<SkippedRecord> SkippedNow(uint64_t* again) const;
   ExecutorStats StatsNow() const;  // REQUIRES: the same
   absl::Status AddDevice(const Plan& plan);
@@ -210,7 +219,8 @@ class Stream {
   std::shared_ptr<DeviceRingSink>
       device_sink_;  // after Create(): constant; it reads the ring's slots
 
-  // Before mutex_ where both are taken: what belongs to an executor holds for its successor, which only its owner exchanges.
+  // Before mutex_ where both are taken: what belongs to an executor holds for its successor, which
+  // only its owner exchanges.
   std::mutex change_mutex_;
 
   mutable std::mutex mutex_;

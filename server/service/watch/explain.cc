@@ -242,7 +242,8 @@ std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
 }  // namespace
 
 std::vector<std::string> Explain(const v1::PipelineStats& stats) {
-  // Its steps are those that were taken, also of a stream that has ended; a pause outlasts the rest.
+  // Its steps are those that were taken, also of a stream that has ended; a pause outlasts the
+  // rest.
   if (stats.resting() && stats.state() != v1::PIPELINE_STATE_PAUSED) {
     return {absl::StrCat("nobody waits: nobody reads it, and it rests; who attaches gets step ",
                          stats.steps())};
