@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Hosts that make one stream. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
 #: ./dev test hosts
-#: any number of hosts in step, in one process; hosts that change while they live; torchrun with three agents, one of which is killed; Ray with a node that is
+#: any number of hosts in step, in one process; hosts that change while they live; a hundred kills and stops of helpers; torchrun with three agents, one of which is killed; Ray with a node that is
 #: removed, in an environment with both; and srun on three nodes, where Debian's slurmd, slurmctld, slurm-client and munge are installed
 
 test_hosts() {
@@ -17,4 +17,5 @@ test_hosts() {
     not_run=$((not_run + 1))
   fi
   run_pytest_of "$python" tests/hosts
+  PENSTOCK_HELPER_KILLS=100 run_pytest_of "$python" tests/e2e/test_helpers.py -s -k killed
 }

@@ -190,6 +190,33 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
   }
 }
 
+// Of each that was left out: why. Of all: what they do.
+void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  int ready = 0;
+  uint64_t steps = 0;
+  for (const v1::HelperStats& helper : stats.helpers()) {
+    ready += helper.state() == "ready";
+    steps += helper.steps();
+    if (helper.state() == "ready") continue;
+    if (helper.state() == "resting") {
+      out->push_back(
+          absl::StrCat("helper ", helper.address(),
+                       " rests: its steps came later than this host's workers would have made "
+                       "them; ring { slots } in the spec can give it more time"));
+      continue;
+    }
+    out->push_back(absl::StrCat("helper ", helper.address(),
+                                helper.reason().empty()
+                                    ? " has not been reached yet"
+                                    : absl::StrCat(" is left out: ", helper.reason()),
+                                "; its steps are made by others, with the same bytes"));
+  }
+  if (stats.helpers_size() == 0) return;
+  out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
+                              stats.helpers_size() == 1 ? " helper" : " helpers",
+                              ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
+}
+
 // A read, a write and work of others that have not returned, if there are such.
 std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
@@ -245,6 +272,7 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     ExplainWait(stats, &out);
   }
   ExplainPython(stats, &out);
+  ExplainHelpers(stats, &out);
   // With a full ring nobody waits for them.
   if (!ring_is_full) ExplainRemote(stats, &out);
   const std::vector<std::string> hung = HungCalls(stats);
