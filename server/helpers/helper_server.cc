@@ -10,6 +10,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/new_thread.h"
 #include "spdlog/spdlog.h"
 
@@ -42,6 +43,7 @@ absl::StatusOr<std::unique_ptr<HelperServer>> HelperServer::Start(ring::Descript
 HelperServer::~HelperServer() {
   stop_.store(true);
   if (accepting_.joinable()) accepting_.join();
+  for (const auto& one : served_) one->stop.store(true);
   JoinThoseOver(/*all=*/true);
 }
 
@@ -75,12 +77,29 @@ void HelperServer::Accept() {
   }
 }
 
-void HelperServer::Welcome(ring::Descriptor socket, const std::string& from) {
-  if (served_.size() >= static_cast<size_t>(most_streams_)) {
-    spdlog::warn("does not help {}: {} streams of others are served already (serve.max_streams)",
-                 from, most_streams_);
-    return;
+absl::Status HelperServer::Enter(Served& one) {
+  if (helped_.fetch_add(1) >= most_streams_) {
+    helped_.fetch_sub(1);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("it helps ", most_streams_, " streams already (serve.max_streams)"));
   }
+  one.is_helped.store(true);
+  return absl::OkStatus();
+}
+
+void HelperServer::EndOldestOfTooManyStrangers() {
+  int strangers = 0;
+  Served* oldest = nullptr;
+  for (const auto& one : served_) {
+    if (one->is_helped.load() || one->stop.load() || one->over.load()) continue;
+    ++strangers;
+    if (oldest == nullptr) oldest = one.get();
+  }
+  if (strangers >= kMostStrangers) oldest->stop.store(true);
+}
+
+void HelperServer::Welcome(ring::Descriptor socket, const std::string& from) {
+  EndOldestOfTooManyStrangers();
   const int yes = 1;
   setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
@@ -88,8 +107,10 @@ void HelperServer::Welcome(ring::Descriptor socket, const std::string& from) {
   auto shared = std::make_shared<ring::Descriptor>(std::move(socket));
   absl::StatusOr<std::thread> thread =
       NewThread("helps one", [this, from, shared, one = served.get()] {
-        const absl::Status end = ServedStream(means_, from, stop_).Serve(std::move(*shared));
+        ServedStream stream(means_, from, one->stop, [this, one] { return Enter(*one); });
+        const absl::Status end = stream.Serve(std::move(*shared));
         spdlog::info("helps {} no longer: {}", from, std::string(end.message()));
+        if (one->is_helped.load()) helped_.fetch_sub(1);
         one->over.store(true);
       });
   if (!thread.ok()) {

@@ -149,7 +149,9 @@ absl::Status ServedStream::Run(Wire& wire, int bell) {
   std::optional<StepSink> sink;
   std::unique_ptr<Executor> executor;
   const auto begin = [&]() -> absl::Status {
-    if (absl::Status status = CheckPeer(wire); !status.ok()) return status;
+    absl::Status status = CheckPeer(wire);
+    if (status.ok()) status = enter_();
+    if (!status.ok()) return status;
     asked = Understand(hello, means_);
     if (!asked.ok()) return asked.status();
     sink.emplace(*asked->plan, asked->options.start.step, asked->most_steps, asked->options.memory,

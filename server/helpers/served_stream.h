@@ -43,8 +43,11 @@ class ServedStream {
         account = nullptr;
   };
 
-  ServedStream(const Means& means, std::string from, const std::atomic<bool>& stop)
-      : means_(means), from_(std::move(from)), stop_(stop) {}
+  // `enter`: called once, when it is known what is wanted and by whom; its error is told to the
+  // asker.
+  ServedStream(const Means& means, std::string from, const std::atomic<bool>& stop,
+               std::function<absl::Status()> enter)
+      : means_(means), from_(std::move(from)), stop_(stop), enter_(std::move(enter)) {}
 
   // Until the connection ends; returns why, and OK where the asker closed it.
   absl::Status Serve(ring::Descriptor socket);
@@ -56,6 +59,7 @@ class ServedStream {
   const Means& means_;
   const std::string from_;
   const std::atomic<bool>& stop_;
+  const std::function<absl::Status()> enter_;
 };
 
 }  // namespace penstock

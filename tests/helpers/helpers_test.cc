@@ -432,6 +432,31 @@ TEST_CASE("a helper whose memory does not suffice makes nothing, and holds nobod
   CHECK(account->taken() == 0);
 }
 
+TEST_CASE("a helper that has no place for a stream says so, and strangers take none") {
+  const ContractFiles files;
+  const auto plan = MustPlan(SlowSpec(files));
+  const RunResult alone = RunPlan(plan);
+  const GoodHelper full(LocalFileSystem(), 1, nullptr, /*most_streams=*/0);
+  const RunResult refused = RunWith(plan, {full.port}, 0);
+  CHECK(Difference(refused, alone) == "");
+  INFO(Of(refused, full.port).reason);
+  CHECK(absl::StrContains(Of(refused, full.port).reason, "it helps 0 streams already"));
+  // Each of them says nothing.
+  const GoodHelper good(LocalFileSystem(), 1, nullptr, /*most_streams=*/1);
+  std::vector<ring::Descriptor> strangers;
+  for (int i = 0; i < 2 * HelperServer::kMostStrangers; ++i) {
+    ring::Descriptor& one = strangers.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(good.port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(connect(one.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  }
+  const RunResult helped = RunWith(plan, {good.port}, 1);
+  CHECK(Difference(helped, alone) == "");
+  CHECK(StepsOf(helped) > 0);
+}
+
 TEST_CASE("what another host cannot make is not lent, and the reason is told") {
   const ContractFiles files;
   const GoodHelper good;

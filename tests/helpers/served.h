@@ -48,7 +48,7 @@ inline Listening Listen() {
 // A good one, over these files.
 struct GoodHelper {
   explicit GoodHelper(FileSystem& files = LocalFileSystem(), int workers = 2,
-                      std::shared_ptr<MemoryAccount> account = nullptr) {
+                      std::shared_ptr<MemoryAccount> account = nullptr, int most_streams = 64) {
     Listening listening = Listen();
     port = listening.port;
     ServedStream::Means means;
@@ -58,7 +58,7 @@ struct GoodHelper {
     if (account != nullptr) {
       means.account = [account](const v1::PipelineSpec&) { return account; };
     }
-    auto started = HelperServer::Start(std::move(listening.socket), std::move(means), 64);
+    auto started = HelperServer::Start(std::move(listening.socket), std::move(means), most_streams);
     REQUIRE(started.ok());
     server = *std::move(started);
   }
