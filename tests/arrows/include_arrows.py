@@ -251,7 +251,7 @@ def rooms():
 # Other modules that say who comes in, besides the rooms.
 MODULES_WITH_README = [
     "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda", "server/python",
-    "client/c", "client/ctl", "client/ctl/inspect", "client/samples",
+    "server/helpers", "client/c", "client/ctl", "client/ctl/inspect", "client/samples",
 ]
 
 

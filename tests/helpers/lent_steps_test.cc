@@ -1,4 +1,4 @@
-// Steps that are lent: in their order, and taken back where everything waits for them.
+// Steps that are lent: in their order, and taken back where everything waits for them (fault 48).
 #include "server/engine/run/lent_steps.h"
 
 #include <algorithm>

@@ -1,20 +1,24 @@
-"""Daemons that make steps for another one: the same bytes, exactly once, whoever is killed, stopped or wrong. All of them run on this machine."""
+"""Daemons that make steps for another one: the same bytes, exactly once, whoever is stopped, cut off or wrong: fault 48 of docs/reliability.md. All of them run on
+this machine."""
 
 import hashlib
 import json
-import os
+import pathlib
 import shutil
 import signal
 import subprocess
 import time
 
 import pytest
+import yaml
 
 import penstock
 from certificates import Authority
 from confined import mounts
 from lines import Line
 from programs import Daemon, Penstock, eventually, free_port, program
+
+TREE = pathlib.Path(__file__).parents[2]
 
 # Some 10 ms a step on one core, so that there is something to lend, and some 80 KB.
 SPEC = """
@@ -274,6 +278,23 @@ def test_nobody_helps_without_the_right_certificate(host, alone, tmp_path):
     plain = asker(host, port)
     create(plain)
     eventually(lambda: plain.stats()["helpers"][0]["state"] == "left out")
+
+
+def test_the_file_for_kubernetes_has_a_configuration_that_the_daemon_takes(tmp_path):
+    settings, service, deployment = yaml.safe_load_all((TREE / "docker/kubernetes/helpers.yaml").read_text())
+    (text,) = settings["data"].values()
+    config = tmp_path / "penstockd.textproto"
+    config.write_text(text)
+    words = [str(program("penstockd")), "--config", str(config), "--serve", "10.0.0.7:9466", "--check-config"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "penstock-trainer" in done.stdout, done
+    pod = deployment["spec"]["template"]
+    assert service["spec"]["selector"] == pod["metadata"]["labels"] == deployment["spec"]["selector"]["matchLabels"]
+    (container,) = pod["spec"]["containers"]
+    assert container["args"][:2] == ["--serve", f"$(POD_IP):{container['ports'][0]['containerPort']}"]
+    # A key that everybody may read is refused.
+    (secret,) = [volume["secret"] for volume in pod["spec"]["volumes"] if "secret" in volume]
+    assert secret["defaultMode"] & 0o007 == 0
 
 
 def test_wrong_settings_are_told(tmp_path):
