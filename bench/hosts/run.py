@@ -15,7 +15,7 @@ reworld     `seconds` from the last batch of the old hosts to the first of the n
             first batch, in the same daemon: `ratio`, at most 2 by promise
 transport   steps of 12 MiB from one process to another as a helper sends them, with checksums: processor seconds a GiB of who takes them into a slot
             (0.6 at most by promise, 1.1 by TLS), and of who sends them; beside a plain gRPC stream of the same bytes, by turns: `of_grpc` is both sides'
-            time as a part of gRPC's
+            time as a part of gRPC's. With PENSTOCK_FRAMEWORKS_PYTHON, a Python with TensorFlow, tf.data service stands beside them
 scale       batches a second of two daemons with a worker and a core each, one of which helps the other, as a part of those of one daemon with two workers
             on both cores: photographs, at least 0.9 by promise
 slow        the same for a daemon that a helper far away helps, whose answers take 300 ms longer, beside a daemon alone: it must not lose by it
@@ -189,18 +189,27 @@ def transport(folder, times, steps):
     certificates(folder)
     for by in ("plain", "TLS"):
         runs = {"helper_transport": [], "helper_grpc": []}
+        # It has no TLS.
+        python = os.environ.get("PENSTOCK_FRAMEWORKS_PYTHON") if by == "plain" else None
+        if python:
+            runs["tf_data_service"] = []
         for _ in range(times):
             for name, of_name in runs.items():
-                words = [BIN / f"bench_{name}", str(12 << 20), str(steps), *([folder] if by == "TLS" else [])]
+                program = [python, pathlib.Path(__file__).parent / "tf_data_service.py"] if name == "tf_data_service" else [BIN / f"bench_{name}"]
+                words = [*program, str(12 << 20), str(steps), *([folder] if by == "TLS" else [])]
                 of_name.append(json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout))
                 log(f"transport: {by} {name} {of_name[-1]}")
-        own, grpc = runs.values()
+        own, grpc, *service = runs.values()
         asker = [run["asker_s_per_gib"] for run in own]
         both = [(a["asker_s_per_gib"] + a["helper_s_per_gib"]) / (b["asker_s_per_gib"] + b["helper_s_per_gib"]) for a, b in zip(own, grpc)]
         show(case="transport", by=by, asker_s_per_gib=statistics.median(asker), least=min(asker), greatest=max(asker), promised=0.6 if by == "plain" else 1.1,
              helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in own), gib_per_s=statistics.median(run["gib_per_s"] for run in own),
              grpc_asker_s_per_gib=statistics.median(run["asker_s_per_gib"] for run in grpc),
              grpc_helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in grpc), of_grpc=round(statistics.median(both), 3))
+        for runs_of_service in service:
+            show(case="transport of tf.data service", asker_s_per_gib=statistics.median(run["asker_s_per_gib"] for run in runs_of_service),
+                 helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in runs_of_service),
+                 gib_per_s=statistics.median(run["gib_per_s"] for run in runs_of_service))
 
 
 @contextlib.contextmanager
