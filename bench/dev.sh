@@ -22,7 +22,8 @@
 #: text for language models: tokenising beside tiktoken and tokenizers, JSON lines beside simdjson's bare loop, packing beside Grain's, resuming, and
 #: all of it from files to sequences
 #: ./dev bench hosts [--quick] [--cases A,B]
-#: what a host of eight costs beside one alone: processor time a row, bytes read; and changing their number beside resuming
+#: what a host of eight costs beside one alone: processor time a row, bytes read; changing their number beside resuming; and what a step of a
+#: helper costs on its way
 #: ./dev bench remote [--quick] [--cases A,B]
 #: files over HTTP beside a bare loop of libcurl and Arrow's S3 client, with TLS, latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua openssl)
 #: ./dev bench formats [--quick] [--cases A,B]

@@ -32,6 +32,7 @@ struct Flags {
   bool has_owner = false;
   std::string state_directory;
   std::optional<double> rejoin_seconds;
+  std::string serve;
 };
 
 absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
@@ -42,6 +43,7 @@ absl::StatusOr<penstock::v1::DaemonConfig> ReadConfig(const Flags& flags) {
     config = *std::move(read);
   }
   if (!flags.socket.empty()) config.set_socket(flags.socket);
+  if (!flags.serve.empty()) config.mutable_serve()->set_address(flags.serve);
   if (!flags.state_directory.empty()) {
     // A flag's path starts from the directory in which it is typed.
     config.set_state_dir(flags.state_directory == "none"
@@ -110,6 +112,9 @@ int main(int argc, char** argv) {
                  "The folder in which pipelines are kept, so that they come back after a crash; "
                  "\"none\" keeps nothing. Default: below $PENSTOCK_STATE_DIR, $STATE_DIRECTORY, "
                  "$XDG_STATE_HOME or ~/.local/state, one for each socket");
+  app.add_option("--serve", flags.serve,
+                 "HOST:PORT at which steps are made for daemons of other hosts that name it as a "
+                 "helper; over the configuration's serve.address, whose certificates hold");
   app.add_option("--rejoin-seconds", flags.rejoin_seconds,
                  "How long consumers and ranks that were lost are waited for; over the "
                  "configuration")

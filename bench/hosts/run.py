@@ -13,17 +13,28 @@ whole       batches that a function of the whole batch has made
 bytes_read  of records of 64 KiB, by one of eight hosts: `of_all`, at most 1.1 / 8 by promise
 reworld     `seconds` from the last batch of the old hosts to the first of the new ones, changed by the daemon while it runs; `resume_seconds` from a state to its
             first batch, in the same daemon: `ratio`, at most 2 by promise
+transport   steps of 12 MiB from one process to another as a helper sends them, with checksums: processor seconds a GiB of who takes them into a slot
+            (0.6 at most by promise, 1.1 by TLS), and of who sends them; beside a plain gRPC stream of the same bytes, by turns: `of_grpc` is both sides'
+            time as a part of gRPC's. With PENSTOCK_FRAMEWORKS_PYTHON, a Python with TensorFlow, tf.data service stands beside them
+scale       batches a second of two daemons with a worker and a core each, one of which helps the other, as a part of those of one daemon with two workers
+            on both cores: photographs, at least 0.9 by promise
+slow        the same for a daemon that a helper far away helps, whose answers take 300 ms longer, beside a daemon alone: it must not lose by it
 """
 
 import argparse
+import contextlib
 import gzip
 import json
 import os
 import pathlib
+import queue
 import re
+import socket as socket_module
 import statistics
+import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
@@ -31,11 +42,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "peers"))
 import numpy as np
 
 import penstock
-from daemon import ctl, daemon, spec_text
+from daemon import BIN, ctl, daemon, spec_text
 from sample_data import FOLDER, shards, warm
 from window import process_cpu_seconds
 
-CASES = ["images", "chess", "filter", "unbatch", "gzip", "whole", "bytes_read", "reworld"]
+CASES = ["images", "chess", "filter", "unbatch", "gzip", "whole", "bytes_read", "reworld", "transport", "scale", "slow"]
 HOSTS, HOST = 8, 3
 WARM_UP_SECONDS = 0.5
 
@@ -166,6 +177,181 @@ def reworld(folder, records, pairs):
          ratio=round(statistics.median(gap / resume for gap, resume in zip(gaps, resumes)), 3))
 
 
+def certificates(folder):
+    """Of an authority, which is the certificate of both sides itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj", "/CN=bench",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"], check=True, capture_output=True)
+    (folder / "key.pem").chmod(0o600)
+    (folder / "authority.pem").write_bytes((folder / "certificate.pem").read_bytes())
+
+
+def transport(folder, times, steps):
+    certificates(folder)
+    for by in ("plain", "TLS"):
+        runs = {"helper_transport": [], "helper_grpc": []}
+        # It has no TLS.
+        python = os.environ.get("PENSTOCK_FRAMEWORKS_PYTHON") if by == "plain" else None
+        if python:
+            runs["tf_data_service"] = []
+        for _ in range(times):
+            for name, of_name in runs.items():
+                program = [python, pathlib.Path(__file__).parent / "tf_data_service.py"] if name == "tf_data_service" else [BIN / f"bench_{name}"]
+                words = [*program, str(12 << 20), str(steps), *([folder] if by == "TLS" else [])]
+                of_name.append(json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout))
+                log(f"transport: {by} {name} {of_name[-1]}")
+        own, grpc, *service = runs.values()
+        asker = [run["asker_s_per_gib"] for run in own]
+        both = [(a["asker_s_per_gib"] + a["helper_s_per_gib"]) / (b["asker_s_per_gib"] + b["helper_s_per_gib"]) for a, b in zip(own, grpc)]
+        show(case="transport", by=by, asker_s_per_gib=statistics.median(asker), least=min(asker), greatest=max(asker), promised=0.6 if by == "plain" else 1.1,
+             helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in own), gib_per_s=statistics.median(run["gib_per_s"] for run in own),
+             grpc_asker_s_per_gib=statistics.median(run["asker_s_per_gib"] for run in grpc),
+             grpc_helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in grpc), of_grpc=round(statistics.median(both), 3))
+        for runs_of_service in service:
+            show(case="transport of tf.data service", asker_s_per_gib=statistics.median(run["asker_s_per_gib"] for run in runs_of_service),
+                 helper_s_per_gib=statistics.median(run["helper_s_per_gib"] for run in runs_of_service),
+                 gib_per_s=statistics.median(run["gib_per_s"] for run in runs_of_service))
+
+
+@contextlib.contextmanager
+def pinned(processors):
+    """What is started meanwhile runs there."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def batches_per_second(socket, spec, workers, seconds, helped):
+    """And the part of the steps that the helper has made."""
+    ctl(socket, "create", str(spec), "--name", "case", "--workers", str(workers))
+    batches, begin, ready = 0, None, time.perf_counter() + 4 * WARM_UP_SECONDS
+    for _ in penstock.attach("case", socket):
+        now = time.perf_counter()
+        if begin is not None:
+            batches += 1
+            if now - begin >= seconds:
+                stats = json.loads(ctl(socket, "stats", "case", "--json"))
+                steps = sum(int(each.get("steps", 0)) for each in stats.get("helpers", []))
+                assert not helped or steps > 0, stats
+                return batches / (now - begin), steps / int(stats["steps"])
+        elif now >= ready:
+            begin = now
+    raise SystemExit("the stream ended within the window")
+
+
+def free_port():
+    with socket_module.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def scale(folder, spec, pairs, seconds):
+    text = spec.read_text()
+    assert "ring {" not in text
+    # As docs/howto/helpers.md says: a step is lent when it has a slot.
+    spec = folder / "scale.textproto"
+    spec.write_text(text + "ring { slots: 12 }\n")
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    ratios, parts = [], []
+    for pair in range(pairs):
+        rates = {}
+        for helped in (True, False) if pair % 2 else (False, True):
+            with contextlib.ExitStack() as stack:
+                places = [stack.enter_context(tempfile.TemporaryDirectory(dir=folder)) for _ in range(2)]
+                options = []
+                if helped:
+                    port = free_port()
+                    config = pathlib.Path(places[0], "penstockd.textproto")
+                    config.write_text("worker_defaults { workers: 1 }\n")
+                    with pinned({cores[1]}):
+                        stack.enter_context(daemon(places[0], "--config", str(config), "--serve", f"127.0.0.1:{port}"))
+                    asker = pathlib.Path(places[1], "penstockd.textproto")
+                    asker.write_text(f'helpers {{ address: "127.0.0.1:{port}" }}\n')
+                    options = ["--config", str(asker)]
+                with pinned({cores[0]} if helped else set(cores)):
+                    _, socket = stack.enter_context(daemon(places[1], *options))
+                rates[helped], part = batches_per_second(socket, spec, 1 if helped else 2, seconds, helped)
+                if helped:
+                    parts.append(part)
+        ratios.append(rates[True] / rates[False])
+        log(f"scale: {ratios[-1]:.3f} of {rates[False]:.2f} batches a second; the helper made {parts[-1]:.2f} of them")
+    show(case="scale", of_two_workers=round(statistics.median(ratios), 3), least=round(min(ratios), 3), greatest=round(max(ratios), 3), promised=0.9,
+         helper_part=round(statistics.median(parts), 3))
+
+
+def slow(folder, pairs, seconds):
+    """Small steps, some 2 ms each, and a helper behind a line that takes 300 ms."""
+    spec = folder / "slow.textproto"
+    spec.write_text('name: "case" stage { range { stop: 1000 } } stage { repeat {} } stage { map { out: "x = sum(random_uniform([30000], seed=1)) + float32(value)" } } '
+                    'stage { batch { batch_size: 10 } }\n')
+    ratios, parts = [], []
+    for pair in range(pairs):
+        rates = {}
+        for helped in (True, False) if pair % 2 else (False, True):
+            with contextlib.ExitStack() as stack:
+                places = [stack.enter_context(tempfile.TemporaryDirectory(dir=folder)) for _ in range(2)]
+                options = []
+                if helped:
+                    port = free_port()
+                    stack.enter_context(daemon(places[0], "--serve", f"127.0.0.1:{port}"))
+                    line = stack.enter_context(Line(port, 0.3))
+                    asker = pathlib.Path(places[1], "penstockd.textproto")
+                    asker.write_text(f'helpers {{ address: "127.0.0.1:{line.port}" }}\n')
+                    options = ["--config", str(asker)]
+                _, socket = stack.enter_context(daemon(places[1], *options))
+                rates[helped], part = batches_per_second(socket, spec, 1, seconds, helped=False)
+                if helped:
+                    parts.append(part)
+        ratios.append(rates[True] / rates[False])
+        log(f"slow: {ratios[-1]:.3f} of {rates[False]:.2f} batches a second; the helper made {parts[-1]:.3f} of them")
+    show(case="slow", of_alone=round(statistics.median(ratios), 3), least=round(min(ratios), 3), greatest=round(max(ratios), 3), helper_part=round(statistics.median(parts), 4))
+
+
+class Line:
+    """Hands on what comes from a port's side later than it came."""
+
+    def __init__(self, port, delay_s):
+        self._to, self._delay_s = port, delay_s
+        self._listening = socket_module.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._listening.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                asker, _ = self._listening.accept()
+                helper = socket_module.create_connection(("127.0.0.1", self._to))
+                late = queue.Queue()
+                for work in ((self._carry, asker, helper.sendall), (self._carry, helper, lambda data, late=late: late.put((time.monotonic(), data))), (self._send, late, asker)):
+                    threading.Thread(target=work[0], args=work[1:], daemon=True).start()
+
+    @staticmethod
+    def _carry(of, put):
+        with contextlib.suppress(OSError):
+            while data := of.recv(1 << 18):
+                put(data)
+        with contextlib.suppress(OSError):
+            put(b"")
+
+    def _send(self, late, asker):
+        with contextlib.suppress(OSError):
+            while True:
+                came, data = late.get()
+                if not data:
+                    break
+                time.sleep(max(0.0, came + self._delay_s - time.monotonic()))
+                asker.sendall(data)
+        asker.close()
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--quick", action="store_true")
@@ -195,6 +381,12 @@ def main():
                 bytes_read(folder)
             elif case == "reworld":
                 reworld(folder, records, pairs)
+            elif case == "transport":
+                transport(folder, pairs, 100 if given.quick else 300)
+            elif case == "scale":
+                scale(folder, images(folder, given.photos) if given.photos else chess(folder, records, log), pairs, seconds)
+            elif case == "slow":
+                slow(folder, pairs, seconds)
             else:
                 row_cost(case, folder, specs[case](), pairs, seconds)
 

@@ -106,6 +106,10 @@ ALLOWED = {
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep", "server/python",
     },
+    "server/helpers": {
+        "proto", "base", "io/file", "ring", "server/engine/spec", "server/engine/tensor",
+        "server/engine/plan", "server/engine/run",
+    },
     "server/cuda": {"proto", "ring", "cuda", "server/engine/tensor"},
     "server/service/socket": {"proto", "base", "ring"},
     "server/service/state": {
@@ -146,7 +150,7 @@ ALLOWED = {
     },
     "server/service/daemon": {
         "proto", "base", "io/file", "io/credentials", "io/remote", "ring", "server/engine/share", "server/engine/run",
-        "server/cuda", "server/service/socket", "server/service/state",
+        "server/cuda", "server/helpers", "server/service/socket", "server/service/state",
         "server/service/watch", "server/service/stream", "server/service/pipeline",
         "server/service/attach", "server/service/tune", "server/service/http",
         "server/service/control",
@@ -281,7 +285,7 @@ def rooms():
 # Other modules that say who comes in, besides the rooms.
 MODULES_WITH_README = [
     "base", "ring", "cuda", "server/kernels", "server/codec", "server/expr", "server/text", "server/image", "server/ops", "server/cuda", "server/python",
-    "client/c", "client/ctl", "client/samples",
+    "server/helpers", "client/c", "client/ctl", "client/samples",
 ]
 
 

@@ -57,6 +57,8 @@ def test_hup_takes_a_good_configuration(configured):
     ("worker_defaults { workers: -1 }", ":1:19: worker_defaults.workers out of range"),
     ("log_level: LOG_LEVEL_DEBUG\nsokcet: 'x'", ":2:7: unknown field"),
     ("log_level: LOG_LEVEL_ERROR http { port: 9 }", "cannot change this setting, restart it: http"),
+    ("log_level: LOG_LEVEL_ERROR helpers { address: '10.0.0.7:9' }", "cannot change this setting, restart it: helpers"),
+    ("log_level: LOG_LEVEL_ERROR serve { address: '127.0.0.1:9' }", "cannot change this setting, restart it: serve"),
     (None, "cannot open"),
 ])
 def test_fault_52_hup_with_a_bad_configuration_keeps_the_old_one(configured, tmp_path, text, complaint):

@@ -1,7 +1,11 @@
-"""Engines that train on several hosts. They run where the engine is: `./dev test hosts` makes that environment. Elsewhere, without torch or ray, what needs them is
-not collected, and test_slurm.py skips itself."""
+"""Hosts that train together, and hosts that help. Tests of engines run where the engine is: `./dev test hosts` makes that environment. Elsewhere, without torch or
+ray, what needs them is not collected, and test_slurm.py skips itself. Tests of helpers run everywhere."""
 
 import importlib.util
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
 
 collect_ignore = [
     name for name, package in (("test_torchrun.py", "torch"), ("test_many_hosts_page.py", "torch"), ("test_ray.py", "ray")) if importlib.util.find_spec(package) is None

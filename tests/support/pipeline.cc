@@ -8,12 +8,14 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <thread>
 
 #include "base/file.h"
 #include "base/memory_account.h"
 #include "google/protobuf/text_format.h"
 #include "server/engine/run/executor.h"
 #include "tests/support/catch.h"
+#include "tests/support/helped_runs.h"
 
 namespace penstock::test {
 namespace {
@@ -176,6 +178,7 @@ absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions
   if (MemoryAccount* const account = MemoryAccount::OfThisThread())
     executor_options.memory = account->shared_from_this();
   executor_options.notice = options.notice;
+  executor_options.helpers = HelpedRuns::Helpers();
   executor_options.fingerprint = *fingerprint;
   executor_options.workers = options.workers;
   executor_options.worker_nice = 0;
@@ -195,11 +198,27 @@ absl::StatusOr<Running> Begin(std::shared_ptr<const Plan> plan, const RunOptions
   return running;
 }
 
+bool AreReady(const Executor& executor, size_t count) {
+  const auto until = std::chrono::steady_clock::now() + kHangs;
+  while (count > 0 && std::chrono::steady_clock::now() < until) {
+    const std::vector<HelperStats> helpers = executor.Snapshot().helpers;
+    if (static_cast<size_t>(std::count_if(helpers.begin(), helpers.end(), [](const auto& one) {
+          return one.state == "ready";
+        })) >= count) {
+      return true;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return count == 0;
+}
+
 }  // namespace
 
 absl::StatusOr<RunResult> TryRunPlan(std::shared_ptr<const Plan> plan, const RunOptions& options) {
   absl::StatusOr<Running> running = Begin(std::move(plan), options);
   if (!running.ok()) return running.status();
+  if (!AreReady(*running->executor, HelpedRuns::Ready()))
+    return absl::DeadlineExceededError("the helpers are not ready");
   if (absl::Status status = running->executor->Start(); !status.ok()) return status;
   absl::StatusOr<RunResult> result = running->sink->Wait();
   running->executor->Stop();

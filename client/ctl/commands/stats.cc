@@ -13,6 +13,7 @@
 #include "client/ctl/commands/commands.h"
 #include "client/ctl/daemon/daemon_connection.h"
 #include "client/ctl/words/describe.h"
+#include "client/ctl/words/describe_helpers.h"
 #include "client/ctl/words/describe_remote.h"
 #include "client/ctl/words/json_line.h"
 
@@ -109,6 +110,11 @@ void PrintStages(const Interval& interval) {
                 ByteCount(kept.bytes()).c_str(), kept.state().c_str(),
                 static_cast<unsigned long long>(kept.hits()));
   }
+}
+
+void PrintHelpers(const v1::PipelineStats& stats) {
+  for (const v1::HelperStats& helper : stats.helpers())
+    std::printf("\n%s\n", DescribeHelper(helper).c_str());
 }
 
 // What the last pack among an input's stages has packed; null: there is none.
@@ -217,6 +223,7 @@ void Print(DaemonConnection& daemon, const v1::PipelineStats& before,
   const Interval interval{before, stats};
   PrintTotals(interval);
   PrintStages(interval);
+  PrintHelpers(stats);
   // Without a pipeline any more there is no spec, and what was asked for is told all the same.
   if (const auto pipeline = daemon.Get(stats.name()); pipeline.ok()) {
     for (const v1::Stage& stage : pipeline->spec().stage()) PrintDrawn(stage, stats);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "client/ctl/arguments/world_argument.h"
 #include "client/ctl/words/describe.h"
+#include "client/ctl/words/describe_helpers.h"
 #include "client/ctl/words/describe_remote.h"
 
 namespace penstock::ctl {
@@ -86,6 +87,10 @@ void AddNumbers(const v1::PipelineStats& stats, Lines* lines) {
     lines->Add(Kind::kPlain, absl::StrCat("  fetched ", DescribeRemote(stats)));
   if (stats.tasks_away() > 0)
     lines->Add(Kind::kPlain, absl::StrFormat("  %u tasks are away, at others", stats.tasks_away()));
+  for (const v1::HelperStats& helper : stats.helpers()) {
+    lines->Add(helper.state() == "left out" ? Kind::kWarning : Kind::kPlain,
+               absl::StrCat("  ", DescribeHelper(helper)));
+  }
   if (stats.has_numa()) lines->Add(Kind::kPlain, DescribeNuma(stats, "  "));
   if (stats.autotune().tunes_workers()) {
     lines->Add(Kind::kPlain,

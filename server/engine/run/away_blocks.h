@@ -14,22 +14,24 @@
 //           sections have ahead.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "server/engine/compute/block_runner.h"
 #include "server/engine/compute/far_records.h"
+#include "server/engine/run/back_queue.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/section/section.h"
 #include "server/engine/tasks/away_tasks.h"
-#include "server/engine/tasks/work_queue.h"
 
 namespace penstock {
 
 class AwayBlock;
-using AwayBlockQueue = WorkQueue<AwayBlock>;
+using AwayBlockQueue = BackQueue<AwayBlock>;
 
 class AwayBlock final : public AwayTask {
  public:
@@ -76,6 +78,9 @@ class AwayBlocks {
  public:
   AwayBlocks(RecordStore& store, FileTable& files)
       : store_(store), files_(files), has_far_files_(FarRecords::AnyIn(files)) {}
+
+  // As BackQueue has it.
+  void AlsoWake(std::function<void()> wake) { back_.AlsoWake(std::move(wake)); }
 
   // Whether blocks leave for bytes of other machines.
   bool has_far_files() const { return has_far_files_; }

@@ -15,6 +15,7 @@
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
+#include "server/engine/run/lent_steps.h"
 #include "server/engine/run/step_assembler.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/run/stepped_executor.h"
@@ -63,8 +64,10 @@ class ExecutorImpl final : public SteppedExecutor {
         blocks_(store_, files_),
         away_nodes_(RowsAway::NodesOf(plan_->work())),
         all_away_nodes_(RowsAway::AllNodesOf(plan_->work())),
-        site_{*plan_,  sink_,       files_, store_,     reads_, sections_,      errands_, away_,
-              blocks_, away_nodes_, steps_, assembler_, work_,  worker_gauges_, trace_},
+        lender_(LenderOf(plan_, options)),
+        lent_(lender_.get(), steps_, away_),
+        site_{*plan_,  sink_,       files_, store_, reads_,     sections_, errands_,       away_,
+              blocks_, away_nodes_, steps_, lent_,  assembler_, work_,     worker_gauges_, trace_},
         threads_(
             options.workers > 0 ? options.workers : placement_.DefaultWorkers(),
             WorkerPlacement::MaxWorkers(options.workers),
@@ -78,6 +81,12 @@ class ExecutorImpl final : public SteppedExecutor {
     files_.SetStages(plan_->stage_names().size());
     files_.KeepMaps(options.maps);
     SetReadAhead(options.read_ahead);
+    // A worker that waits for a slot is needed for what comes back.
+    const auto wake = [this] {
+      if (site_.slot_waiter.load()) sink_.Interrupt();
+    };
+    blocks_.AlsoWake(wake);
+    lent_.AlsoWake(wake);
     assembler_.set_workers(threads_.number());
   }
   ~ExecutorImpl() override { Stop(); }
@@ -148,6 +157,14 @@ class ExecutorImpl final : public SteppedExecutor {
   uint64_t GiveBack() override;
 
  private:
+  // Null where nobody else makes its steps.
+  static std::unique_ptr<StepLender> LenderOf(std::shared_ptr<const Plan> plan,
+                                              const ExecutorOptions& options) {
+    if (options.helpers == nullptr) return nullptr;
+    return options.helpers->Make(std::move(plan),
+                                 {options.fingerprint, options.start, options.skip_steps,
+                                  options.start_pass, options.notice});
+  }
   // Of workers, of the threads that do errands, and of those who do what is away.
   std::vector<CallUnderWay> CallsUnderWay(uint64_t ns_min) const;
 
@@ -181,6 +198,8 @@ class ExecutorImpl final : public SteppedExecutor {
   AwayBlocks blocks_;
   const std::vector<const WorkNode*> away_nodes_;
   const std::vector<const WorkNode*> all_away_nodes_;  // with those of sections
+  const std::unique_ptr<StepLender> lender_;           // may be null
+  LentSteps lent_;
   WorkSite site_;
   WorkerThreads threads_;
 
@@ -246,6 +265,7 @@ ExecutorStats ExecutorImpl::Snapshot() const {
     stats.stages[node->stages.back()].away_workers = node->op->away()->workers();
   stats.records = stats.stages[0].elements;
   if (sharing_ != nullptr) stats.shared = sharing_->Stats();
+  if (lender_ != nullptr) stats.helpers = lender_->Helpers();
   return stats;
 }
 

@@ -17,6 +17,7 @@
 #include "server/engine/plan/plan.h"
 #include "server/engine/read/damage_log.h"
 #include "server/engine/run/executor_stats.h"
+#include "server/engine/run/step_lender.h"
 #include "server/engine/run/work_trace.h"
 #include "server/engine/tensor/batch_sink.h"
 
@@ -60,6 +61,8 @@ struct ExecutorOptions {
   std::shared_ptr<MemoryAccount> memory = nullptr;
   // A read that takes longer ends the stream with an error; 0: it is waited for.
   uint64_t read_deadline_ns = 0;
+  // Who makes some of its steps; null: it makes all of them.
+  std::shared_ptr<StepLenders> helpers = nullptr;
 };
 
 class Executor {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/engine/order/away_workers.h"
+#include "server/engine/run/helper_stats.h"
 #include "server/engine/share/shared_stats.h"
 #include "server/engine/tasks/calls_under_way.h"
 
@@ -56,6 +57,7 @@ struct ExecutorStats {
   int workers = 0;
   std::vector<StageStats> stages;
   std::vector<SharedStats> shared;
+  std::vector<HelperStats> helpers;
   uint64_t slot_wait_ns = 0;  // the time during which work was ready but no slot was free: the
                               // consumers are the bottleneck
   uint64_t running_ns = 0;    // since Start()

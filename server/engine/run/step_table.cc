@@ -44,6 +44,18 @@ std::optional<BlockTask> StepTable::Take(uint32_t grains_max, bool from_back) {
   return BlockTask{step, step->ends.Take(grains, from_back), grains, number};
 }
 
+std::optional<BlockTask> StepTable::TakeStep(uint64_t left) {
+  uint64_t grain = grains_.load(std::memory_order_relaxed);
+  do {
+    const uint64_t limit = grains_limit_.load(std::memory_order_acquire);  // SYNC tasks-ready
+    if (grain % grains_per_step_ != 0 || grain + (1 + left) * grains_per_step_ > limit)
+      return std::nullopt;
+  } while (
+      !grains_.compare_exchange_weak(grain, grain + grains_per_step_, std::memory_order_relaxed));
+  const uint64_t number = first_step_ + grain / grains_per_step_;
+  return BlockTask{At(number), 0, static_cast<uint32_t>(grains_per_step_), number};
+}
+
 void StepTable::Commit() {
   // SYNC commit-asked: whoever is at it looks again for what is done behind its look.
   if (commits_asked_.fetch_add(1, std::memory_order_acq_rel) != 0) return;

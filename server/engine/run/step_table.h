@@ -74,6 +74,8 @@ class StepTable {
 
   // A block that nobody has taken, of at most so many grains: those of one step.
   std::optional<BlockTask> Take(uint32_t grains_max, bool from_back);
+  // The next step, if nobody has taken any of it, and `left` more are there that nobody has.
+  std::optional<BlockTask> TakeStep(uint64_t left);
   // Grains that nobody has taken.
   uint64_t grains_left() const {
     return grains_limit_.load(std::memory_order_relaxed) - grains_.load(std::memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "base/stop_flag.h"
+#include "server/engine/tensor/unwanted_slot.h"
 
 namespace penstock {
 namespace {
@@ -115,6 +116,8 @@ void Worker::RunUntilOver(const WorkerThreads& threads) {
 }
 
 void Worker::WaitForSlot() {
+  // What came back before it was seen that this worker waits.
+  if (!site_.blocks.empty() || !site_.lent.empty()) return;
   const uint64_t start = Ticks();
   site_.sink.WaitForSlot(absl::Milliseconds(100));
   site_.gauges.AddSlotWait(Ticks() - start);
@@ -123,35 +126,40 @@ void Worker::WaitForSlot() {
 bool Worker::Once(FrontResult* front) {
   *front = FrontResult::kStuck;
   const bool at_home = site_.front_worker.load(std::memory_order_relaxed) == number_;
-  if (site_.assembler.IsWanted(at_home)) {
+  if (site_.assembler.IsWanted(at_home) || site_.lent.WantsSteps()) {
     if (const std::unique_lock<std::mutex> lock = site_.assembler.TryLock(); lock.owns_lock()) {
       const uint64_t begin = site_.trace.Now();
-      *front = site_.assembler.Run(clock_);
+      do {
+        *front = site_.assembler.Run(clock_);
+      } while (*front == FrontResult::kForward && site_.lent.WantsSteps());
       site_.front_worker.store(number_, std::memory_order_relaxed);
       if (*front == FrontResult::kForward) site_.trace.Add(number_, WorkKind::kFront, begin);
     }
   }
-  if (RunBack()) return true;
+  if (RunBack() || RunLent()) return true;
   if (!at_home && site_.reads.size() < kReadsForAll && RunBlock()) return true;
   if (RunRead() || RunBlock() || *front == FrontResult::kForward || RunErrand() || RunSection())
     return true;
   // Another worker is in the front, and may be for long: what it has assembled waits for a slot
   // only.
-  if (*front != FrontResult::kStuck || !site_.assembler.HasUnclaimed()) return false;
-  if (site_.assembler.Claim()) return true;
-  *front = FrontResult::kRingFull;
-  return false;
+  if (*front == FrontResult::kStuck && site_.assembler.HasUnclaimed()) {
+    if (site_.assembler.Claim()) return true;
+    *front = FrontResult::kRingFull;
+  }
+  return site_.lent.TakeBackHeld(*front == FrontResult::kRingFull);
 }
 
 bool Worker::RunBlock() {
-  const std::optional<BlockTask> task =
-      site_.steps.Take(GrainsOfTask(), /*from_back=*/number_ % 2 == 1);
+  const bool from_back = number_ % 2 == 1;
+  std::optional<BlockTask> task = site_.lent.TakeReturned(GrainsOfTask(), from_back);
+  if (!task) task = site_.steps.Take(GrainsOfTask(), from_back);
   if (!task) return false;
   if (holds_) {
     task_ = task;
     return true;
   }
-  if (!site_.away_nodes.empty() || site_.blocks.has_far_files()) {
+  if ((!site_.away_nodes.empty() || site_.blocks.has_far_files()) &&
+      !IsUnwanted(task->step->slot)) {
     AwayBlock* const block = site_.blocks.Take(clock_);
     block->block = task;
     GoOn(block);
@@ -185,7 +193,7 @@ void Worker::Learn(uint64_t ticks_a_row) {
 uint32_t Worker::Fill(const BlockTask& task) {
   Step& step = *task.step;
   const uint32_t first = task.first_grain * site_.plan.grain_rows();
-  if (first >= step.rows) return 0;
+  if (first >= step.rows || IsUnwanted(step.slot)) return 0;
   const uint32_t rows = std::min(task.grains * site_.plan.grain_rows(), step.rows - first);
   runner_.Run(site_.plan.program(), &step, first, rows);
   return rows;
@@ -195,9 +203,28 @@ void Worker::Finish(const BlockTask& task) {
   Step& step = *task.step;
   if (step.grains_left.fetch_sub(task.grains, std::memory_order_acq_rel) != task.grains)
     return;  // SYNC block-done
-  runner_.Complete(site_.plan.program(), &step);
-  step.done.store(true, std::memory_order_release);  // SYNC step-done
+  if (!IsUnwanted(step.slot)) runner_.Complete(site_.plan.program(), &step);
+  // Before somebody else may publish it, with which it becomes another one's.
+  if (site_.lent.is_used()) site_.lent.Passed(step.info);
+  Finish(&step);
+}
+
+void Worker::Finish(Step* step) {
+  step->done.store(true, std::memory_order_release);  // SYNC step-done
   site_.steps.Commit();
+}
+
+bool Worker::RunLent() {
+  if (!site_.lent.is_used()) return false;
+  bool is_back = false;
+  if (Step* const made = site_.lent.TakeMade(&is_back)) {
+    Finish(made);
+  } else if (is_back) {
+    site_.work.NotifyAll();
+  } else {
+    return site_.lent.LendOne();
+  }
+  return true;
 }
 
 bool Worker::RunSection() {

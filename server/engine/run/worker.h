@@ -19,6 +19,7 @@
 #include "server/engine/read/read_queue.h"
 #include "server/engine/run/away_blocks.h"
 #include "server/engine/run/function_times.h"
+#include "server/engine/run/lent_steps.h"
 #include "server/engine/run/step_assembler.h"
 #include "server/engine/run/step_table.h"
 #include "server/engine/run/work_trace.h"
@@ -44,6 +45,7 @@ struct WorkSite {
   AwayBlocks& blocks;                              // of the tasks whose rows others compute
   const std::vector<const WorkNode*>& away_nodes;  // of the plan's own work: where its blocks leave
   StepTable& steps;
+  LentSteps& lent;
   StepAssembler& assembler;
   Event& work;  // what workers sleep at
   WorkerGauges& gauges;
@@ -54,7 +56,8 @@ struct WorkSite {
 
   // What the front has asked for.
   bool HasRequests() const {
-    return !reads.empty() || !sections.empty() || !errands.empty() || !blocks.empty();
+    return !reads.empty() || !sections.empty() || !errands.empty() || !blocks.empty() ||
+           !lent.empty();
   }
 };
 
@@ -106,12 +109,15 @@ class Worker {
   void RunUntilOver(const WorkerThreads& threads);
   void WaitForSlot();
   bool RunBlock();
+  // A step that others have made, or did not make; and one that they are to make.
+  bool RunLent();
   // As many as take some kTaskTicks, as far as it knows.
   uint32_t GrainsOfTask() const;
   void Learn(uint64_t ticks_a_row);
   // Returns how many rows it has.
   uint32_t Fill(const BlockTask& task);
   void Finish(const BlockTask& task);
+  void Finish(Step* step);
   bool RunSection();
   void Finish(SectionTask* task);
   // Goes on with a task that has been away.

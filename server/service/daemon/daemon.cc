@@ -31,6 +31,7 @@
 #include "ring/memory_limit.h"
 #include "server/cuda/left_over.h"
 #include "server/engine/share/shared_prefixes.h"
+#include "server/helpers/helpers.h"
 #include "server/service/attach/reception.h"
 #include "server/service/attach/restorer.h"
 #include "server/service/attach/sessions.h"
@@ -290,6 +291,27 @@ absl::Status TakeDescriptors() {
       kLeast, ", and more for each consumer and pipeline (ulimit -n)"));
 }
 
+// Null where it helps nobody.
+absl::StatusOr<std::unique_ptr<HelperServer>> HelpOthers(const v1::DaemonConfig& config,
+                                                         FileSystem& files,
+                                                         std::shared_ptr<SharedMaps> maps,
+                                                         const PipelineTable& table) {
+  ServedStream::Means means;
+  means.files = &files;
+  means.maps = std::move(maps);
+  means.workers = config.worker_defaults().workers();
+  means.worker_nice = config.worker_defaults().worker_nice();
+  means.read_deadline_ns = uint64_t{1'000'000} * config.worker_defaults().read_deadline_ms();
+  means.account = [&table](const v1::PipelineSpec& spec) { return table.WorkAccountOf(spec); };
+  absl::StatusOr<std::unique_ptr<HelperServer>> server = Serve(config.serve(), std::move(means));
+  if (server.ok() && *server != nullptr) {
+    spdlog::info(
+        "helps daemons of other hosts at {}{}", config.serve().address(),
+        config.serve().certificate().empty() ? ", without TLS" : " those with a certificate");
+  }
+  return server;
+}
+
 // Null where there is no journal, or no room for notes.
 std::unique_ptr<DeathNotes> OpenNotes(const PipelineJournal* journal) {
   if (journal == nullptr) return nullptr;
@@ -367,7 +389,11 @@ absl::Status RunDaemon(DaemonOptions options) {
   table.SetMemoryLimits(options.config.memory());
   table.SetQuotas(options.config.user_quota());
   table.SetPrefixes(MakePrefixes(options.config.shared_prefix()));
-  table.SetMaps(MakeMaps(options.config.mapped_files()));
+  const std::shared_ptr<SharedMaps> maps = MakeMaps(options.config.mapped_files());
+  table.SetMaps(maps);
+  absl::StatusOr<std::shared_ptr<Helpers>> helpers = Helpers::Create(options.config.helpers());
+  if (!helpers.ok()) return helpers.status();
+  table.SetHelpers(*std::move(helpers));
 
   const sigset_t signal_set = Signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2});
   const ring::Descriptor signals(signalfd(-1, &signal_set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -448,6 +474,9 @@ absl::Status RunDaemon(DaemonOptions options) {
   absl::StatusOr<std::unique_ptr<SocketKeeper>> listener = SocketKeeper::Create(
       loop, **socket, access, [&](Visitor visitor) { reception.Welcome(std::move(visitor)); });
   if (!listener.ok()) return listener.status();
+  const absl::StatusOr<std::unique_ptr<HelperServer>> serving =
+      HelpOthers(options.config, *addresses != nullptr ? **addresses : **files, maps, table);
+  if (!serving.ok()) return serving.status();
   Restorer restorer(loop, table, sessions);
   if (absl::Status started = restorer.Start(kPatienceAtStart); !started.ok()) return started;
 

@@ -14,6 +14,7 @@
 #include "base/shown_url.h"
 #include "ring/attach.h"
 #include "ring/descriptor.h"
+#include "server/helpers/helpers.h"
 #include "server/service/daemon/remote_config.h"
 #include "server/service/pipeline/pipeline_table.h"
 #include "server/service/pipeline/work_memory.h"
@@ -231,6 +232,8 @@ absl::Status CompleteDaemonConfig(v1::DaemonConfig* config) {
   status.Update(CheckRange("mapped_files.max_bytes", config->mutable_mapped_files()->max_bytes(), 0,
                            INT64_MAX));
   status.Update(CheckRemote(config->remote()));
+  status.Update(CompleteHelpers(config->mutable_helpers()));
+  status.Update(CompleteServe(config->mutable_serve()));
   status.Update(
       CheckRange("log_level", config->log_level(), v1::LOG_LEVEL_DEBUG, v1::LOG_LEVEL_ERROR));
   return status;

@@ -350,6 +350,23 @@ std::string MetricsText(const std::vector<v1::PipelineStats>& pipelines, size_t 
   each_shared(gauge("penstock_shared_prefix_bytes",
                     "Bytes of common work that wait for a pipeline, of all that share it."),
               [](const auto& prefix) { return prefix.bytes(); });
+  const auto each_helper = [&](Family family, auto value) {
+    for (const v1::PipelineStats& stats : pipelines) {
+      for (const v1::HelperStats& helper : stats.helpers())
+        family.Add({{"pipeline", stats.name()}, {"helper", helper.address()}}, value(helper));
+    }
+  };
+  each_helper(gauge("penstock_helper_ready", "1 where a helper on another host makes steps."),
+              [](const auto& helper) { return helper.state() == "ready" ? 1 : 0; });
+  each_helper(counter("penstock_helper_steps_total", "Steps that a helper has made."),
+              [](const auto& helper) { return helper.steps(); });
+  each_helper(counter("penstock_helper_bytes_total", "Bytes of the steps that a helper has made."),
+              [](const auto& helper) { return helper.bytes(); });
+  each_helper(counter("penstock_helper_given_back_total",
+                      "Steps that others made, since a helper was late or gone."),
+              [](const auto& helper) { return helper.given_back(); });
+  each_helper(counter("penstock_helper_left_out_total", "How often a helper was left out."),
+              [](const auto& helper) { return helper.left_out(); });
   const auto each_group = [&](Family family, auto value) {
     for (const v1::PipelineStats& stats : pipelines) {
       for (const auto& [name, group] : GroupsOf(stats))

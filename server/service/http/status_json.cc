@@ -122,6 +122,7 @@ json StatsOf(const v1::PipelineStats& stats) {
                                                         stats.numa().notice().end())},
               {"autotune", stats.autotune().tunes_workers() ? stats.autotune().reason() : ""},
               {"stages", json::array()},
+              {"helpers", json::array()},
               {"shared_prefix", json::array()},
               {"consumers", json::array()}};
   for (int i = 0; i < stats.stages_size(); ++i) {
@@ -136,6 +137,17 @@ json StatsOf(const v1::PipelineStats& stats) {
               ? PythonOf(stats.stages(i).python_workers(),
                          i < analysis.python_busy_size() ? analysis.python_busy(i) : 0)
               : json()}});
+  }
+  for (const v1::HelperStats& helper : stats.helpers()) {
+    out["helpers"].push_back({{"address", helper.address()},
+                              {"state", helper.state()},
+                              {"reason", helper.reason()},
+                              {"steps_away", helper.steps_away()},
+                              {"steps", helper.steps()},
+                              {"bytes", helper.bytes()},
+                              {"given_back", helper.given_back()},
+                              {"left_out", helper.left_out()},
+                              {"step_ms", helper.step_ms()}});
   }
   for (const v1::SharedPrefixStats& prefix : stats.shared_prefix()) {
     out["shared_prefix"].push_back(

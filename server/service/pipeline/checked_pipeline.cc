@@ -94,7 +94,9 @@ absl::StatusOr<CheckedPipeline> CheckPipeline(const v1::PipelineSpec& spec,
   if (fewest_hosts > 0 && fewest_hosts < world.hosts)
     layout = MakePlan((*plan)->spec(), files, {fewest_hosts, 0});
   if (!layout.ok()) return layout.status();
-  if (status = CheckSameElement(**layout, **plan); !status.ok()) return status;
+  if (status = CheckSameElement(**layout, **plan); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat(status.message(), "; leave out fewest_hosts"));
+  }
 
   CheckedPipeline checked;
   const int slots = (*plan)->spec().ring().slots();

@@ -82,6 +82,8 @@ struct PipelineOptions {
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;
   // What maps of its files are taken from; null: none are kept.
   std::shared_ptr<SharedMaps> maps = nullptr;
+  // Who makes some of its steps; null: nobody else does.
+  std::shared_ptr<StepLenders> helpers = nullptr;
   // Of the request that made it; "": it had none.
   std::string request_id;
   // Where what hangs in a read is left; null: it is waited for.

@@ -81,7 +81,10 @@ absl::StatusOr<std::shared_ptr<Stream>> PipelineStreams::Make(const std::string&
   options.is_apart = whom == For::kOneApart;
   if (!options.is_apart) options.high_water = basis_.high_water;
   options.memory = std::make_shared<MemoryShare>(options_.memory, numbers_.Limited(owner));
-  if (whom == For::kAll) options.prefixes = options_.prefixes;
+  if (whom == For::kAll) {
+    options.prefixes = options_.prefixes;
+    options.helpers = options_.helpers;
+  }
   options.maps = options_.maps;
   options.work_memory = options_.work_memory;
   options.epoch_known = [this](uint64_t epoch) { return keeper_.EpochIsKnown(epoch); };

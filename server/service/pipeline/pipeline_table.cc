@@ -94,6 +94,7 @@ absl::StatusOr<std::shared_ptr<Pipeline>> PipelineTable::Make(const v1::Pipeline
   options.leftovers = leftovers_;
   options.prefixes = prefixes_;
   options.maps = maps_;
+  options.helpers = helpers_;
   options.owner.pipeline = spec.name();
   absl::Status may_have = work_memory_.Check(spec);
   if (may_have.ok())

@@ -82,6 +82,13 @@ class PipelineTable {
   void SetPrefixes(std::shared_ptr<SharedPrefixes> prefixes) { prefixes_ = std::move(prefixes); }
   // Likewise: what maps of their files are taken from; may be null.
   void SetMaps(std::shared_ptr<SharedMaps> maps) { maps_ = std::move(maps); }
+  // Who makes some steps of the pipelines; null: nobody else does.
+  void SetHelpers(std::shared_ptr<StepLenders> helpers) { helpers_ = std::move(helpers); }
+  // What a stream of that spec may take that this daemon runs for another one.
+  absl::StatusOr<std::shared_ptr<MemoryAccount>> WorkAccountOf(const v1::PipelineSpec& spec) const {
+    if (absl::Status status = work_memory_.Check(spec); !status.ok()) return status;
+    return work_memory_.AccountOf(spec, nullptr);
+  }
   SharedMaps::Use MapsInUse() const {
     return maps_ == nullptr ? SharedMaps::Use() : maps_->InUse();
   }
@@ -200,6 +207,7 @@ class PipelineTable {
   WorkMemory work_memory_;
   std::shared_ptr<SharedPrefixes> prefixes_;  // constant once there are pipelines
   std::shared_ptr<SharedMaps> maps_;          // likewise
+  std::shared_ptr<StepLenders> helpers_;      // likewise
   std::mutex bring_back_mutex_;
   std::function<void(const std::string& name)> bring_back_;  // under bring_back_mutex_
   mutable EventLog events_;

@@ -263,6 +263,18 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
     kept->set_bytes(stage.kept.bytes);
     kept->set_hits(stage.kept.hits);
   }
+  for (const HelperStats& helper : stats.helpers) {
+    v1::HelperStats* out = result.add_helpers();
+    out->set_address(helper.address);
+    out->set_state(helper.state);
+    out->set_reason(ReadableUtf8(helper.reason));
+    out->set_steps_away(helper.steps_away);
+    out->set_steps(helper.steps);
+    out->set_bytes(helper.bytes);
+    out->set_given_back(helper.given_back);
+    out->set_left_out(helper.left_out);
+    out->set_step_ms(static_cast<double>(helper.step_ns) * 1e-6);
+  }
   for (const SharedStats& shared : stats.shared) {
     v1::SharedPrefixStats* out = result.add_shared_prefix();
     out->set_stage(shared.stage);

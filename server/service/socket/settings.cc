@@ -28,6 +28,8 @@ std::string FixedDifference(const v1::DaemonConfig& now, const v1::DaemonConfig&
     return "shared_prefix";
   if (!MessageDifferencer::Equals(now.mapped_files(), next.mapped_files())) return "mapped_files";
   if (!MessageDifferencer::Equals(now.remote(), next.remote())) return "remote";
+  if (!MessageDifferencer::Equals(now.helpers(), next.helpers())) return "helpers";
+  if (!MessageDifferencer::Equals(now.serve(), next.serve())) return "serve";
   const v1::ConnectionLimits& limits = now.connection_limits();
   if (limits.max_message_bytes() != next.connection_limits().max_message_bytes())
     return "connection_limits.max_message_bytes";

@@ -202,6 +202,7 @@ absl::StatusOr<std::unique_ptr<Executor>> Stream::MakeExecutor(const Phase& phas
   };
   options.prefixes = prefixes_;
   options.maps = maps_;
+  options.helpers = helpers_;
   options.memory = work_memory_;
   options.pipeline = name_;
   options.notice = [name = name_](const std::string& text) {

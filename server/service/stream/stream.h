@@ -58,6 +58,7 @@ struct StreamOptions {
   std::shared_ptr<HighWater> high_water = nullptr;       // which steps it may make; null: all
   std::shared_ptr<SharedPrefixes> prefixes = nullptr;    // as ExecutorOptions has it
   std::shared_ptr<SharedMaps> maps = nullptr;            // likewise
+  std::shared_ptr<StepLenders> helpers = nullptr;        // likewise
   std::shared_ptr<MemoryAccount> work_memory = nullptr;  // as ExecutorOptions::memory
   std::map<std::string, int64_t> read_ahead;             // as ExecutorOptions::read_ahead
   int numa_node = kNoNumaNode;                           // as PipelineSpec::numa_node
@@ -155,6 +156,7 @@ class Stream {
         memory_(options.memory),
         prefixes_(options.prefixes),
         maps_(options.maps),
+        helpers_(options.helpers),
         work_memory_(options.work_memory),
         sink_(std::move(sink)),
         placement_(std::move(placement)),
@@ -209,6 +211,7 @@ class Stream {
   const std::shared_ptr<MemoryShare> memory_;  // goes after the ring
   const std::shared_ptr<SharedPrefixes> prefixes_;
   const std::shared_ptr<SharedMaps> maps_;
+  const std::shared_ptr<StepLenders> helpers_;        // may be null
   const std::shared_ptr<MemoryAccount> work_memory_;  // may be null
   // Shared with what is left behind.
   const std::shared_ptr<RingSink> sink_;

@@ -193,6 +193,44 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
   }
 }
 
+// Of each that was left out: why. Of all: what they do, and what one more would add where batches
+// are waited for.
+void ExplainHelpers(const v1::PipelineStats& stats, bool ring_is_full,
+                    std::vector<std::string>* out) {
+  int ready = 0, at_work = 0;
+  uint64_t steps = 0;
+  double steps_per_s = 0;  // of those at work, together
+  for (const v1::HelperStats& helper : stats.helpers()) {
+    ready += helper.state() == "ready";
+    steps += helper.steps();
+    if (helper.state() == "ready" && helper.steps_away() > 0 && helper.step_ms() > 0) {
+      ++at_work;
+      steps_per_s += 1000 * helper.steps_away() / helper.step_ms();
+    }
+    if (helper.state() == "ready") continue;
+    if (helper.state() == "resting") {
+      out->push_back(
+          absl::StrCat("helper ", helper.address(),
+                       " rests: its steps came later than this host's workers would have made "
+                       "them; ring { slots } in the spec can give it more time"));
+      continue;
+    }
+    out->push_back(absl::StrCat("helper ", helper.address(),
+                                helper.reason().empty()
+                                    ? " has not been reached yet"
+                                    : absl::StrCat(" is left out: ", helper.reason()),
+                                "; its steps are made by others, with the same bytes"));
+  }
+  if (stats.helpers_size() == 0) return;
+  out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
+                              stats.helpers_size() == 1 ? " helper" : " helpers",
+                              ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
+  if (ring_is_full || at_work == 0 || stats.analysis().steps_per_s() <= 0) return;
+  out->push_back(absl::StrCat("one more helper like these would make some ",
+                              Percent(steps_per_s / at_work / stats.analysis().steps_per_s()),
+                              " more steps"));
+}
+
 // A read, a write and work of others that have not returned, if there are such.
 std::vector<std::string> HungCalls(const v1::PipelineStats& stats) {
   std::vector<std::string> out;
@@ -248,6 +286,7 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     ExplainWait(stats, &out);
   }
   ExplainPython(stats, &out);
+  ExplainHelpers(stats, ring_is_full, &out);
   // With a full ring nobody waits for them.
   if (!ring_is_full) ExplainRemote(stats, &out);
   const std::vector<std::string> hung = HungCalls(stats);

@@ -66,6 +66,33 @@ TEST_CASE("a pipeline's lines say what they are") {
   CHECK(kinds == "2400067809");
 }
 
+TEST_CASE("a helper has a line, and one that is left out is a warning with its reason") {
+  v1::PipelineStats stats = Stats("p");
+  v1::HelperStats* helper = stats.add_helpers();
+  helper->set_address("10.0.0.7:9466");
+  helper->set_state("ready");
+  helper->set_steps_away(1);
+  helper->set_steps(12);
+  helper->set_bytes(3 << 20);
+  helper->set_step_ms(14.25);
+  *stats.add_helpers() = *helper;
+  helper = stats.mutable_helpers(1);
+  helper->set_state("left out");
+  helper->set_given_back(2);
+  helper->set_left_out(1);
+  helper->set_reason("no sign of life");
+  std::vector<TopLine> found;
+  for (const TopLine& line : TopLines(stats, {}))
+    if (absl::StrContains(line.text, "helper ")) found.push_back(line);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].kind == Kind::kPlain);
+  CHECK(found[0].text ==
+        "  helper 10.0.0.7:9466: ready, has 1 step, made 12 (3.0 MiB), 14.2 ms a step");
+  CHECK(found[1].kind == Kind::kWarning);
+  CHECK(absl::StrContains(found[1].text,
+                          "2 were made by others instead; left out 1 time, at last: no sign"));
+}
+
 TEST_CASE("a lane has a bar for each look, as high as the trainer waited") {
   TopLanes lanes;
   v1::PipelineStats stats = Stats("p");

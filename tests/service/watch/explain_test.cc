@@ -300,5 +300,38 @@ TEST_CASE("who waits for bytes of other machines is told how many requests are u
                     "requests were sent again\n") != std::string::npos);
 }
 
+TEST_CASE("of helpers it is told how many make steps, and why others do not") {
+  v1::PipelineStats stats = Stats("reading");
+  const auto add = [&stats](const char* address, const char* state, const char* reason, int steps) {
+    v1::HelperStats* helper = stats.add_helpers();
+    helper->set_address(address);
+    helper->set_state(state);
+    helper->set_reason(reason);
+    helper->set_steps(steps);
+  };
+  add("a:1", "ready", "", 7);
+  add("b:2", "left out", "it refuses: other files", 3);
+  add("c:3", "connecting", "", 0);
+  add("d:4", "resting", "", 1);
+  std::string all;
+  for (const std::string& sentence : Explain(stats)) all += sentence + "\n";
+  INFO(all);
+  CHECK(all.find("helper b:2 is left out: it refuses: other files; its steps are made by others, "
+                 "with the same bytes\n") != std::string::npos);
+  CHECK(all.find("helper c:3 has not been reached yet; its steps") != std::string::npos);
+  CHECK(all.find("helper d:4 rests: its steps came later") != std::string::npos);
+  CHECK(all.find("helper a:1") == std::string::npos);
+  CHECK(all.find("1 of 4 helpers makes steps: 11 so far\n") != std::string::npos);
+  // What it makes is not known.
+  CHECK(all.find("one more helper") == std::string::npos);
+  stats.mutable_analysis()->set_steps_per_s(50);
+  stats.mutable_helpers(0)->set_steps_away(2);
+  stats.mutable_helpers(0)->set_step_ms(100);
+  CHECK(Explain(stats).back() == "one more helper like these would make some 40 % more steps");
+  stats.mutable_analysis()->set_bottleneck("consumer");
+  for (const std::string& sentence : Explain(stats))
+    CHECK(sentence.find("one more helper") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock

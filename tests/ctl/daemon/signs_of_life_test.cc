@@ -1,5 +1,5 @@
 // Whether a daemon that gives no sign is told from one that is at work.
-#include "client/ctl/signs_of_life.h"
+#include "client/ctl/daemon/signs_of_life.h"
 
 #include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
