@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <string_view>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -27,7 +26,7 @@ struct Counts {
 };
 
 // Those of this process's own group: of `folders`, the first, or in a container the last.
-void ReadGroup(const std::vector<std::string>& folders, std::string_view file, Counts* counts) {
+void ReadGroup(const std::vector<std::string>& folders, const char* file, Counts* counts) {
   if (folders.empty() || counts->group != 0) return;
   for (const std::string& folder : {folders.front(), folders.back()}) {
     std::string text;
