@@ -30,6 +30,6 @@ RATE_CASES = {
     "dataloader": Case("pillow", 16, ("loop", "torch"), "drop_in"),
     "dataloader_short": Case("short_image", 64, ("loop", "torch"), "drop_in"),
 }
-OTHER_CASES = ("trainer", "first_batch", "closure", "seeds")
+OTHER_CASES = ("trainer", "first_batch", "resume", "closure", "seeds")
 # Of all sides: more than any window takes.
 ELEMENTS = 1 << 30

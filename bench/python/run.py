@@ -116,14 +116,27 @@ class Bench:
         imports = results.pop("imports")
         functions, drop_in = results.pop("penstock"), results.pop("drop_in")
         for peer, theirs in results.items():
-            self.seconds(peer, functions, theirs, workers)
+            self.seconds("first_batch", peer, functions, theirs, workers)
         if imports and results.get("torch"):
-            self.seconds("torch", drop_in, results["torch"], workers, drop_in=True, imports_s=round(median(imports, "seconds"), 3))
+            imports_s = round(median(imports, "seconds"), 3)
+            self.seconds("first_batch", "torch", drop_in, results["torch"], workers, drop_in=True, imports_s=imports_s)
 
-    def seconds(self, peer, ours, theirs, workers, **fields):
+    def resume(self, workers):
+        """Seconds from the making of a loader, which is given a state, to the batch behind that: of a function beside Grain, and of a torch Dataset beside torchdata."""
+        more = ("--what", "resume", "--workers", workers)
+        pairs = {"grain": ("penstock", "grain"), "torch": ("drop_in", "torchdata")}
+        pairs = [pairs[peer] for peer in self.chosen(*pairs)]
+        takes = {side: lambda side=side: self.sides.take(side, *more) for pair in pairs for side in pair}
+        takes["imports"] = lambda: {"seconds": self.sides.import_seconds("torch")}
+        results = self.turns(f"resume, {workers} workers", takes)
+        for ours, peer in pairs:
+            fields = {"drop_in": True, "imports_s": round(median(results["imports"], "seconds"), 3)} if ours == "drop_in" and results["imports"] else {}
+            self.seconds("resume", peer, results[ours], results[peer], workers, **fields)
+
+    def seconds(self, case, peer, ours, theirs, workers, **fields):
         if ours and theirs:
             self.show(
-                "first_batch", NAMES[peer], workers, ours=round(median(ours, "seconds"), 3), theirs=round(median(theirs, "seconds"), 3),
+                case, NAMES[peer], workers, ours=round(median(ours, "seconds"), 3), theirs=round(median(theirs, "seconds"), 3),
                 **spread(ratios("seconds", ours, theirs)), **fields,
             )  # fmt: skip
 

@@ -4,8 +4,26 @@ import grain
 from cases import ELEMENTS
 
 
+def _iterator(function, batch, workers):
+    dataset = grain.MapDataset.range(ELEMENTS).map(function).batch(batch, drop_remainder=True).to_iter_dataset()
+    return iter(dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers)))
+
+
 def batches(function, batch, workers):
     """Batches as tuples of an array."""
-    dataset = grain.MapDataset.range(ELEMENTS).map(function).batch(batch, drop_remainder=True).to_iter_dataset()
-    for rows in dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers)):
+    for rows in _iterator(function, batch, workers):
+        yield (rows,)
+
+
+def state_behind(steps, function, batch, workers):
+    rows = _iterator(function, batch, workers)
+    for _ in range(steps):
+        next(rows)
+    return rows.get_state()
+
+
+def batches_from(state, function, batch, workers):
+    iterator = _iterator(function, batch, workers)
+    iterator.set_state(state)
+    for rows in iterator:
         yield (rows,)

@@ -6,7 +6,7 @@ import pathlib
 import subprocess
 
 TAKE = pathlib.Path(__file__).parent / "take.py"
-NAMES = {"loop": "plain loop", "torch": "torch DataLoader", "grain": "Grain", "tensorflow": "tf.data numpy_function"}
+NAMES = {"loop": "plain loop", "torch": "torch DataLoader", "torchdata": "torchdata StatefulDataLoader", "grain": "Grain", "tensorflow": "tf.data numpy_function"}
 
 
 class Sides:

@@ -14,12 +14,21 @@ import numpy as np
 import process_tree
 import window
 
+STEPS_BEFORE = 100  # of a state that a loader goes on from
+
 
 def first_batch(batches):
     """Seconds until the first batch is there. What the trainer imports is imported already."""
     begin = time.perf_counter()
     next(batches)
     return {"seconds": time.perf_counter() - begin}
+
+
+def resume(side, function, batch, workers):
+    """Seconds from the making of a loader, which is given a state, to the first batch behind that. Its workers, and Penstock's daemon, are others than before."""
+    state = side.state_behind(STEPS_BEFORE, function, batch, workers)
+    batches = side.batches_from(state, function, batch, workers)
+    return first_batch(batches)
 
 
 def memory(side, options, workers, array_bytes):
@@ -40,7 +49,7 @@ def memory(side, options, workers, array_bytes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--side", required=True, help="a module side_NAME")
-    parser.add_argument("--what", choices=["rate", "first_batch", "memory"], default="rate")
+    parser.add_argument("--what", choices=["rate", "first_batch", "resume", "memory"], default="rate")
     parser.add_argument("--function", default="small")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--workers", type=int, default=1)
@@ -57,7 +66,11 @@ def main():
     if arguments.what == "memory":
         print(json.dumps(memory(side, options, arguments.workers, arguments.array_bytes)))
         return
-    batches = side.batches(getattr(functions, arguments.function), arguments.batch, workers=arguments.workers, **options)
+    function = getattr(functions, arguments.function)
+    if arguments.what == "resume":
+        print(json.dumps(resume(side, function, arguments.batch, arguments.workers)))
+        return
+    batches = side.batches(function, arguments.batch, workers=arguments.workers, **options)
     if arguments.what == "first_batch":
         print(json.dumps(first_batch(batches)))
     else:

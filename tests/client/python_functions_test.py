@@ -107,7 +107,7 @@ def drawn(workers, **arguments):
 
 def test_bytes_do_not_depend_on_the_number_of_workers():
     one = digest(drawn(1))
-    assert digest(drawn(2)) == one and digest(drawn(4)) == one
+    assert digest(drawn(2)) == one and digest(drawn(4)) == one and digest(drawn(16)) == one
     assert digest(drawn(2, max_rows_per_worker=100)) == one
     rows = np.concatenate([np.asarray(batch) for batch in drawn(2)])
     # Each element of each epoch has draws of its own.
@@ -302,6 +302,16 @@ class Holder:
 
     def __call__(self, x):
         return x
+
+
+def where_it_runs(x):
+    return "|".join([sys.executable, sys.version, np.__version__, np.__file__])
+
+
+def test_workers_run_the_programs_interpreter():
+    """So that there is no other version of Python or NumPy which a function could meet."""
+    (found,) = range_of(1).map(where_it_runs, python=True, output=penstock.TensorSpec((), penstock.string)).as_numpy_iterator()
+    assert found.decode() == where_it_runs(0)
 
 
 def test_what_cannot_be_pickled_is_named():

@@ -237,6 +237,39 @@ def test_a_pass_goes_on():
         assert [batch.tolist() for batch in other] == whole[count:]
 
 
+class Asked:
+    """Writes a byte to a file for each element that it is asked for."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __len__(self):
+        return 100_000
+
+    def __getitem__(self, index):
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(file, b".")
+        os.close(file)
+        return index
+
+
+@pytest.mark.parametrize("order", [lambda x: x, lambda x: x.shuffle(500, seed=3), lambda x: x.global_shuffle(seed=3)], ids=["in order", "shuffle", "global_shuffle"])
+def test_a_resume_asks_for_no_element_in_front_of_it(order, tmp_path):
+    dataset = order(penstock.Dataset.from_python(Asked(tmp_path / "asked"), workers=1)).batch(10)
+    with iter(dataset) as iterator:
+        for _ in range(1000):
+            next(iterator)
+        state = iterator.state_dict()
+        expected = next(iterator).tolist()
+    assert os.path.getsize(tmp_path / "asked") >= 10_010
+    os.remove(tmp_path / "asked")
+    with iter(dataset) as iterator:
+        iterator.load_state_dict(state)
+        assert next(iterator).tolist() == expected
+    # What lies ready besides.
+    assert 10 <= os.path.getsize(tmp_path / "asked") < 2000
+
+
 class Lazy:
     file = None
 

@@ -66,6 +66,28 @@ def test_a_row_points_to_tests_that_name_its_fault(number, place):
     assert number in set().union(*(named(file.read_text()) for file in files)), f"tests/{place} does not say that it provokes fault {number}"
 
 
+def cases():
+    """Of the table of Python functions, file and name of each test."""
+    text = (_TREE / "docs/reliability.md").read_text().split("\n## What a Python function may do\n", 1)[1].split("\n## ", 1)[0]
+    for line in text.splitlines():
+        cells = line.strip().strip("|").split(" | ")
+        if line.startswith("|") and len(cells) == 3 and cells[2].strip() != "test":
+            for shown in cells[2].split("; "):
+                place, _, name = shown.strip().partition(": ")
+                yield place.strip("`"), name.strip("`")
+
+
+_CASES = sorted(set(cases()))
+
+
+def test_each_case_of_a_python_function_has_a_test():
+    assert len(_CASES) > 30
+    for place, name in _CASES:
+        # Long names of C++ go on in the next line.
+        text = re.sub(r'"\s+"', "", (_TESTS / place).read_text())
+        assert (f'TEST_CASE("{name}"' if place.endswith(".cc") else f"def {name}(") in re.sub(r"TEST_CASE\(\s+", "TEST_CASE(", text), f"no {name} in tests/{place}"
+
+
 def test_no_test_names_a_fault_without_a_row():
     known = {number for row, _ in _ROWS for number in row}
     for path in [*_TESTS.rglob("*.py"), *_TESTS.rglob("*_test.cc"), *_TESTS.rglob("*_fuzz.cc")]:

@@ -398,6 +398,39 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+class KilledOnce(IterableDataset):
+    """Twenty numbers; its process is killed at one of them, once."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __iter__(self):
+        for number in range(20):
+            if number == 7 and not self.file.exists():
+                self.file.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield number
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_worker_of_an_iterable_that_is_killed_costs_nothing(workers, tmp_path):
+    found = [batch.tolist() for batch in DataLoader(KilledOnce(tmp_path / "killed"), batch_size=4, num_workers=workers)]
+    assert (tmp_path / "killed").exists()
+    assert found == [list(range(begin, begin + 4)) for begin in range(0, 20, 4) for _ in range(workers)]
+
+
+def test_timeout_of_an_iterable():
+    class Stalls(IterableDataset):
+        def __iter__(self):
+            yield from range(4)
+            threading.Event().wait()
+
+    loader = iter(DataLoader(Stalls(), batch_size=2, num_workers=1, timeout=1))
+    assert [next(loader).tolist() for _ in range(2)] == [[0, 1], [2, 3]]
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 1 seconds"):
+        next(loader)
+
+
 def test_timeout():
     class Slow(Dataset):
         def __len__(self):

@@ -2,7 +2,12 @@
 
 import sys
 
+import numpy as np
+
 from penstock import _row
+
+# Of fewer rows NumPy's calls cost more than Python's numbers.
+_FEW_ROWS = 8
 
 
 class ImportAside:
@@ -58,10 +63,20 @@ class Seeds:
                 found = True
         return found
 
-    def row(self, path):
-        key = _row.mixed_in(self.key, path)
-        for seed in self.used:
-            seed(key)
+    def keys(self, paths):
+        """The keys of a sheet's rows, by which those in `used` are seeded, as a list; `paths` is an array of uint64."""
+        if len(paths) < _FEW_ROWS:
+            return [_row.mixed_in(self.key, path) for path in paths.tolist()]
+        return _mixed_in_all(self.key, paths).tolist()
+
+
+def _mixed_in_all(state, paths):
+    """_row.mixed_in() of many paths."""
+    mixed = paths + np.uint64(state)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 class EveryGenerator:
@@ -115,14 +130,14 @@ class _NumpyRandom:
             self.seed = lambda key: random.seed([key & 0xFFFFFFFF, key >> 32])
             return
         bits = random.Philox(0)
-        random.set_bit_generator(bits)
-        # The generator keeps a second normal number back, which is to go, too.
-        state = {**_row.plain_state(bits), "has_gauss": 0, "gauss": 0.0}
-        words = state["state"]["key"]
+        state = _row.plain_state(bits)
+        words, install = state["state"]["key"], random.set_bit_generator
 
         def seed(key):
             words[0] = key
-            random.set_state(state)
+            bits.state = state
+            # The generator keeps a second normal number back, which goes with that: half of what set_state() takes.
+            install(bits)
 
         self.seed = seed
 

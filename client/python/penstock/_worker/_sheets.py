@@ -82,23 +82,27 @@ class Sheets:
         words, call, forked, sink = self.progress.words, self.call, self.forked, self.rows
         found, _ = places(self.inputs, rows)
         columns = [column(feature, tray.inputs, place, rows) for feature, place in zip(self.inputs, found)]
-        paths = columns.pop().tolist()
+        identities = columns.pop()
+        paths = identities.tolist()
         sink.begin(tray, rows)
-        seed = self.seeds.row if self.seeds.used else None
+        seeds = self.seeds.used
+        keys = self.seeds.keys(identities) if seeds else None
         put, lone = sink.put, self.lone
         if lone is not None:
             target, dtype, shape, array = lone.rows, lone.feature.dtype, lone.feature.shape, np.ndarray
         row = 0
-        if self.ahead is not None and seed is None and rows > 1:
+        if self.ahead is not None and keys is None and rows > 1:
             words[1] = 1  # who dies here, dies of its first row, which is then tried alone
             self.ahead(columns[0])
         try:
             for value in columns[0] if self.takes_one else zip(*columns):
                 words[1] = row + 1
-                _row.path = path = paths[row]
+                _row.path = paths[row]
                 _row.is_fresh = True
-                if seed is not None:
-                    seed(path)
+                if keys is not None:
+                    key = keys[row]
+                    for seed in seeds:
+                        seed(key)
                 made = call(value)
                 if forked:
                     # A child that the function has left behind, of which nothing is wanted.
