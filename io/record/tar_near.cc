@@ -62,8 +62,7 @@ class Cutter {
     while (true) {
       const uint64_t end = at_ + wanted;
       if (end > file_bytes_ || !piece_.Hold(from, end)) return TarHead::Found::kNeedsMore;
-      // A copy of the sample before has brought the next one's heads.
-      if (!was_copied_) piece_.LookAhead(at_);
+      piece_.LookAhead(at_);
       const TarHead::Found found = ReadTarHead(piece_.From(at_), &head_);
       // Bytes that change must not have it ask for the same again and again.
       if (found != TarHead::Found::kNeedsMore || head_.bytes <= wanted) return found;
@@ -98,7 +97,6 @@ class Cutter {
     const uint64_t length = end_ - begin_;
     const bool is_late = length > kLateRecordBytes;
     if (!is_late && !piece_.Hold(begin_, end_)) return false;
-    was_copied_ = !is_late;
     take_(begin_, static_cast<uint32_t>(length), is_late ? nullptr : piece_.From(begin_).data());
     is_open_ = false;
     next_ = at_;
@@ -112,7 +110,6 @@ class Cutter {
   uint64_t at_;    // of the head that is looked at next
   uint64_t next_;  // where the stream would go on
   bool is_open_ = false;
-  bool was_copied_ = false;  // the sample before
   uint64_t begin_ = 0;
   uint64_t end_ = 0;  // of its last member
   std::string key_;

@@ -15,9 +15,6 @@ constexpr int kStrip = 8;
 // How far ahead memory is asked for: with 1, 2 and 4 KiB records of 240 bytes take equally long,
 // without it a half more.
 constexpr size_t kAhead = 2048;
-// The same for records that somebody looks through before they are copied: the next one, too, is to
-// be there by then.
-constexpr size_t kFarAhead = kLateRecordBytes;
 
 // In whole lines, the last of which may overlap the one before: a call of memcpy costs as much as
 // copying a small record.
@@ -58,11 +55,11 @@ uint8_t* CopyMapped(const RecordRef& record, uint32_t footer_bytes, Arena& arena
 void CopyAhead(const uint8_t* from, size_t bytes, uint8_t* to) {
   size_t at = 0;
   for (; at + kLine <= bytes; at += kLine) {
-    __builtin_prefetch(from + at + kFarAhead);
+    __builtin_prefetch(from + at + kAhead);
     std::memcpy(to + at, from + at, kLine);
   }
   if (at == bytes) return;
-  __builtin_prefetch(from + at + kFarAhead);
+  __builtin_prefetch(from + at + kAhead);
   if (bytes < kLine) {
     std::memcpy(to, from, bytes);
   } else {
