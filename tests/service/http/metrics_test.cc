@@ -61,6 +61,13 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   python->set_started(9);
   python->set_deaths(6);
   python->set_memory_bytes(77);
+  v1::HelperStats* helper = other.add_helpers();
+  helper->set_address("10.0.0.7:9466");
+  helper->set_state("ready");
+  helper->set_steps(40);
+  helper->set_bytes(4000);
+  helper->set_given_back(2);
+  helper->set_left_out(1);
   const std::string text = MetricsText({stats, other}, 4, {.no_right = 3},
                                        {.files = 2, .bytes = 900}, {1.5, 4096, 7, 1e9});
   const auto has = [&text](const std::string& line) {
@@ -105,6 +112,12 @@ TEST_CASE("metrics stand by family, with labels escaped") {
   CHECK(has("penstock_stage_busy_seconds_total{pipeline=\"p\",stage=\"a \\\"b\\\"\\\\\\n\"} 5"));
   CHECK(has("penstock_group_lag_steps{pipeline=\"p\",group=\"default\"} 3"));
   CHECK(has("penstock_group_consumers{pipeline=\"p\",group=\"default\"} 1"));
+  const std::string helped = "{pipeline=\"q\",helper=\"10.0.0.7:9466\"} ";
+  CHECK(has("penstock_helper_ready" + helped + "1"));
+  CHECK(has("penstock_helper_steps_total" + helped + "40"));
+  CHECK(has("penstock_helper_bytes_total" + helped + "4000"));
+  CHECK(has("penstock_helper_given_back_total" + helped + "2"));
+  CHECK(has("penstock_helper_left_out_total" + helped + "1"));
   CHECK(has("penstock_mapped_files 2"));
   CHECK(has("penstock_mapped_bytes 900"));
   CHECK(has("process_cpu_seconds_total 1.5"));
