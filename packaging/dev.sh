@@ -176,7 +176,7 @@ image_of() {
     "${tool[@]}" bud --quiet --isolation chroot --pull-never --format docker --build-arg BASE=localhost/base --build-arg PACKAGE=given \
       -f "$folder/context/docker/Dockerfile" -t "$name" "$folder/context" >/dev/null || return
   container=$("${tool[@]}" from --pull-never "$name") && mounted=$("${tool[@]}" mount "$container") &&
-    as_root chroot --userspec 10001:10001 "$mounted" penstockd --config /etc/penstock/container.textproto --check-config &&
+    as_root chroot --userspec 10001:10001 "$mounted" penstockd --config /etc/penstock/container.textproto --check-config >/dev/null &&
     "${tool[@]}" umount "$container" >/dev/null && "${tool[@]}" rm "$container" >/dev/null &&
     "${tool[@]}" push --quiet "$name" "docker-archive:$archive:$name"
 }

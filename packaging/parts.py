@@ -17,6 +17,7 @@ import platform
 import re
 import subprocess
 import sys
+import urllib.parse
 import zipfile
 
 _DOCUMENTATION = pathlib.Path("/usr/share/doc")
@@ -41,7 +42,8 @@ def packages_of(libraries):
 
 def add(parts, name, version, **more):
     """Adds a package to a parts list, as a part that the wheel itself (its first component) depends on."""
-    reference = f"pkg:deb/debian/{name}@{version}"
+    # As auditwheel writes a plus sign of a version.
+    reference = f"pkg:deb/debian/{name}@{urllib.parse.quote(version)}"
     parts["components"].append({"type": "library", "bom-ref": reference, "name": name, "version": version, "purl": reference, **more})
     parts["dependencies"][0]["dependsOn"].append(reference)
     parts["dependencies"].append({"ref": reference})

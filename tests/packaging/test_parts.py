@@ -74,3 +74,10 @@ def test_a_wheel_with_debians_libcurl(tmp_path):
 def test_a_package_without_terms(tmp_path):
     with pytest.raises(ValueError, match="there are no terms"):
         parts["main"](*make(tmp_path, "libcurl-0123abcd.so.4", listed=["no-such-package"]))
+
+
+def test_a_version_in_an_address_is_quoted_as_auditwheel_does_it():
+    text = empty_list()
+    parts["add"](text, "libbz2-1.0", "1.0.8-5+b1")
+    assert text["components"][-1]["purl"] == text["components"][-1]["bom-ref"] == "pkg:deb/debian/libbz2-1.0@1.0.8-5%2Bb1"
+    assert text["components"][-1]["version"] == "1.0.8-5+b1"
