@@ -18,6 +18,38 @@ constexpr uint64_t kFirstWindowBytes = 1 << 20;
 constexpr size_t kProgressBytes = 4096;
 constexpr auto kFileBytes = static_cast<off_t>((kTrays + 1) * kTrayStride);
 
+constexpr uint64_t kHugePageBytes = 2 << 20;
+// A worker says how much it has written, and what it has not is laid there, too.
+constexpr uint64_t kMostHugeBytes = 64 << 20;
+#ifndef MADV_COLLAPSE
+constexpr int MADV_COLLAPSE = 25;
+#endif
+
+uint64_t HugePages(uint64_t bytes) {
+  return (bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+}
+
+// As mmap(), from where a huge page may begin on.
+void* MapAligned(int file, off_t offset, uint64_t bytes, int protection) {
+  const uint64_t room_bytes = bytes + kHugePageBytes;
+  void* const room =
+      mmap(nullptr, room_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return mmap(nullptr, bytes, protection, MAP_SHARED, file, offset);
+  auto* const begin = static_cast<uint8_t*>(room);
+  uint8_t* const address =
+      begin +
+      (kHugePageBytes - reinterpret_cast<uintptr_t>(begin) % kHugePageBytes) % kHugePageBytes;
+  void* const at = mmap(address, bytes, protection, MAP_SHARED | MAP_FIXED, file, offset);
+  if (at == MAP_FAILED) {
+    munmap(room, room_bytes);
+    return at;
+  }
+  if (address > begin) munmap(begin, static_cast<size_t>(address - begin));
+  if (address + bytes < begin + room_bytes)
+    munmap(address + bytes, static_cast<size_t>(begin + room_bytes - (address + bytes)));
+  return at;
+}
+
 // Sparse, and of one size for ever.
 absl::StatusOr<ring::Descriptor> CreateFile(const char* name) {
   ring::Descriptor file(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -64,15 +96,29 @@ Desk::~Desk() {
 
 uint8_t* Desk::Map(int file, int tray, uint64_t bytes, bool inputs) {
   Window& window = windows_[inputs ? 0 : 1][tray];
-  if (window.bytes >= bytes && window.at != nullptr) return static_cast<uint8_t*>(window.at);
-  if (bytes > kMaxTrayBytes) return nullptr;
-  const uint64_t size = std::max(kFirstWindowBytes, std::bit_ceil(bytes));
-  void* const at = mmap(nullptr, size, inputs ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-                        file, static_cast<off_t>((tray + 1) * kTrayStride));
-  if (at == MAP_FAILED) return nullptr;
-  if (window.at != nullptr) munmap(window.at, window.bytes);
-  window = {at, size};
-  return static_cast<uint8_t*>(at);
+  if (window.bytes < bytes || window.at == nullptr) {
+    if (bytes > kMaxTrayBytes) return nullptr;
+    const uint64_t size = std::max(kFirstWindowBytes, std::bit_ceil(bytes));
+    void* const at = MapAligned(file, static_cast<off_t>((tray + 1) * kTrayStride), size,
+                                inputs ? PROT_READ | PROT_WRITE : PROT_READ);
+    if (at == MAP_FAILED) return nullptr;
+    if (window.at != nullptr) munmap(window.at, window.bytes);
+    window = {at, size};
+  }
+  bytes = std::min(bytes, kMostHugeBytes);
+  if (bytes > window.tried_bytes && bytes >= kHugePageBytes) LayHugePages(&window, bytes, inputs);
+  return static_cast<uint8_t*>(window.at);
+}
+
+void Desk::LayHugePages(Window* window, uint64_t bytes, bool inputs) {
+  uint8_t* const begin = static_cast<uint8_t*>(window->at) + window->tried_bytes;
+  uint8_t* const end = static_cast<uint8_t*>(window->at) + HugePages(bytes);
+  window->tried_bytes = HugePages(bytes);
+  // What a worker has written is there already. In front of what is to be written, the kernel wants
+  // to find one small page in each.
+  for (uint8_t* page = begin; inputs && page < end; page += kHugePageBytes) *page = 0;
+  // Without them everything works as well.
+  madvise(begin, static_cast<size_t>(end - begin), MADV_COLLAPSE);
 }
 
 Progress Desk::progress() const {

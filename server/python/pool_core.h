@@ -40,6 +40,7 @@ struct Call {
   bool has_begun = false;
   bool is_over = false;  // nobody wants it
   bool is_prepared = false;
+  bool has_place = false;                  // its rows go straight to the batch
   std::shared_ptr<MemoryAccount> account;  // of who waits; may be null
   absl::Status status;
 };

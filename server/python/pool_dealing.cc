@@ -135,14 +135,14 @@ absl::Status PoolCore::TakeRows(Desk& desk, const Message& message, const Sheet&
   try {
     // All of a call's sheets are taken here, on the pool's thread.
     if (!std::exchange(call.is_prepared, true))
-      out_.Prepare(static_cast<uint32_t>(rows->rows), rows->out, rows->arena);
+      call.has_place = out_.Prepare(static_cast<uint32_t>(rows->rows), rows->out, rows->arena);
     const uint8_t* const from = desk.Outputs(static_cast<int>(message.tray), message.bytes);
     if (from == nullptr) {
       return absl::ResourceExhaustedError(absl::StrCat(
           "no memory to take ", message.bytes, " bytes of rows from a Python worker process"));
     }
     return out_.Take(from, message.bytes, sheet.first, static_cast<uint32_t>(message.rows),
-                     sheet.rows, rows->out, rows->arena);
+                     sheet.rows, rows->out, rows->arena, call.has_place);
   } catch (const MemoryLimitError& error) {
     return MemoryStatus(error);
   }

@@ -6,11 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/streaming_copy.h"
 
 namespace penstock::python {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
+// A batch of such rows does not stay in a processor's cache until a trainer reads it.
+constexpr uint64_t kLargeRowBytes = 64 << 10;
 
 uint64_t Aligned(uint64_t offset) { return (offset + kAlignment - 1) & ~(kAlignment - 1); }
 
@@ -99,10 +102,12 @@ void SheetForm::Lay(absl::Span<const Column> columns, uint32_t first, uint32_t r
   }
 }
 
-void SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const {
+bool SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const {
+  bool has_place = false;
   for (size_t i = 0; i < parts_.size(); ++i) {
     if (parts_[i].is_fixed) {
       columns[i].row_bytes = parts_[i].row_bytes;
+      has_place |= columns[i].data != nullptr;
       if (columns[i].data == nullptr) columns[i].data = arena->Allocate(rows * parts_[i].row_bytes);
       continue;
     }
@@ -112,10 +117,12 @@ void SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
     if (parts_[i].has_dims)
       columns[i].dims = arena->AllocateArray<int64_t>(rows * features_[i].type.shape.size());
   }
+  return has_place;
 }
 
 absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
-                             uint32_t rows, absl::Span<Column> columns, Arena* arena) const {
+                             uint32_t rows, absl::Span<Column> columns, Arena* arena,
+                             bool for_others) const {
   if (made > rows) return Forged("it has more rows than were asked for");
   uint64_t data = 0;
   const std::vector<Place> places = Places(rows, &data);
@@ -125,9 +132,14 @@ absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first
     if (parts_[i].is_fixed) {
       const uint64_t size = made * parts_[i].row_bytes;
       uint8_t* const to = columns[i].data + first * parts_[i].row_bytes;
-      if (size > 0) std::memcpy(to, values, size);
+      const bool is_bool = features_[i].type.dtype == DType::kBool;
+      if (for_others && parts_[i].row_bytes >= kLargeRowBytes && !is_bool) {
+        CopyPastCaches(to, values, size);
+      } else if (size > 0) {
+        std::memcpy(to, values, size);
+      }
       // Whoever works on flags takes them for 0 or 1.
-      if (features_[i].type.dtype == DType::kBool)
+      if (is_bool)
         std::transform(to, to + size, to, [](uint8_t flag) { return uint8_t{flag != 0}; });
       continue;
     }

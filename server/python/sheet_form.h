@@ -37,13 +37,15 @@ class SheetForm {
   void Lay(absl::Span<const Column> columns, uint32_t first, uint32_t rows, uint8_t* to) const;
 
   // Columns of `rows` rows for Take(): in memory of the arena, but for features of fixed size whose
-  // data is set.
-  void Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
+  // data is set: then true.
+  bool Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
   // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to
   // `first + made - 1` of prepared columns.
+  // `for_others`: large rows of fixed size are read by other processors next.
   // Internal: it is none, as a worker that is sound never writes it.
   absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
-                    uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
+                    uint32_t rows, absl::Span<Column> columns, Arena* arena,
+                    bool for_others = false) const;
 
  private:
   struct Part {
