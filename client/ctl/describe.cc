@@ -103,6 +103,8 @@ std::string DescribePython(const v1::PythonWorkers& workers, double busy) {
   // A row of some milliseconds says nothing to anybody.
   if (workers.oldest_row_seconds() >= 0.1)
     absl::StrAppendFormat(&text, "; the oldest row has taken %.1f s", workers.oldest_row_seconds());
+  if (workers.loading_seconds() >= 1)
+    absl::StrAppendFormat(&text, "; one has been loading for %.0f s", workers.loading_seconds());
   if (workers.deaths() > 0)
     absl::StrAppendFormat(&text, "; %u of %u died", workers.deaths(), workers.started());
   if (workers.has_offers())

@@ -78,6 +78,8 @@ AwayWorkers PoolCore::Workers() {
     }
     for (const std::shared_ptr<Worker>& worker : workers_) {
       if (worker->process->pid() > 0) processes.push_back(worker->process->pid());
+      if (!worker->is_ready)
+        found.loading_ns = std::max(found.loading_ns, now - std::min(now, worker->started_ns));
       if (!IsAtWork(*worker)) continue;
       Watch(*worker, now);
       if (worker->seen.row > 0)

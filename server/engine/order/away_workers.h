@@ -20,9 +20,10 @@ struct AwayWorkers {
   uint64_t rows = 0;          // that they have made
   uint64_t busy_ns = 0;       // that they were at rows, all together
   uint64_t oldest_row_ns =
-      0;                 // how long the row takes that has taken longest so far; 0: none is at work
-  uint64_t started = 0;  // processes, since the op began
-  uint64_t deaths = 0;   // of those, the ones that a row has ended, or the system
+      0;  // how long the row takes that has taken longest so far; 0: none is at work
+  uint64_t loading_ns = 0;    // for how long one of them has loaded its function; 0: none does
+  uint64_t started = 0;       // processes, since the op began
+  uint64_t deaths = 0;        // of those, the ones that a row has ended, or the system
   uint64_t memory_bytes = 0;  // of all processes, what they do not share
 };
 

@@ -49,6 +49,7 @@ v1::PythonWorkers ToProto(const AwayWorkers& workers) {
   out.set_deaths(workers.deaths);
   out.set_memory_bytes(workers.memory_bytes);
   out.set_uid(workers.user);
+  out.set_loading_seconds(1e-9 * static_cast<double>(workers.loading_ns));
   if (workers.offers >= 0) out.set_offers(static_cast<uint32_t>(workers.offers));
   const double oldest = 1e-9 * static_cast<double>(workers.oldest_row_ns);
   if (workers.is_unoffered) {

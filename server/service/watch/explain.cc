@@ -181,9 +181,12 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
     if (workers.oldest_row_seconds() >= kLongRow)
       absl::StrAppend(&text, "; a row has taken ", SecondsOf(workers.oldest_row_seconds()),
                       " so far");
+    if (workers.loading_seconds() >= kLongRow)
+      absl::StrAppend(&text, "; one has been loading the function for ",
+                      SecondsOf(workers.loading_seconds()), " so far");
     if (workers.deaths() > 0)
       absl::StrAppend(&text, "; ", workers.deaths(), " of the ", workers.started(),
-                      " that were started have died at a row");
+                      " that were started have died");
     out->push_back(std::move(text));
     const std::string unoffered = WaitForOffer(stats.stages(i));
     if (!unoffered.empty()) out->push_back(unoffered);

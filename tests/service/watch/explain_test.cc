@@ -72,7 +72,14 @@ TEST_CASE("what the processes of a Python function do is told of each such stage
   told = Explain(stats);
   CHECK(told.back() ==
         "stage map has 1 Python worker of at most 2, as many as its rows need, at rows 90 % of the "
-        "time; a row has taken 12.3 s so far; 3 of the 4 that were started have died at a row");
+        "time; a row has taken 12.3 s so far; 3 of the 4 that were started have died");
+  workers->set_oldest_row_seconds(0);
+  workers->set_deaths(0);
+  workers->set_loading_seconds(71.26);
+  told = Explain(stats);
+  CHECK(told.back() ==
+        "stage map has 1 Python worker of at most 2, as many as its rows need, at rows 90 % of the "
+        "time; one has been loading the function for 71.3 s so far");
 }
 
 TEST_CASE("fault 64: rows that wait for another user's workers say for whose, and what helps") {
