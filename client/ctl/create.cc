@@ -55,6 +55,8 @@ absl::Status Create(const std::string& socket, const CreateArguments& arguments)
   std::printf("created %s: %s a batch, %u slots\n%s", pipeline->name().c_str(),
               ByteCount(pipeline->slot_bytes()).c_str(), pipeline->slots(),
               DescribeElement(*pipeline).c_str());
+  for (const std::string& notice : pipeline->notice())
+    std::fprintf(stderr, "penstock create: %s\n", notice.c_str());
   return absl::OkStatus();
 }
 

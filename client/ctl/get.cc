@@ -60,6 +60,8 @@ absl::Status Get(const std::string& socket, const std::string& name, bool json) 
   if (pipeline->has_python_uid())
     std::printf("# Python: functions of user %u compute bytes of it\n", pipeline->python_uid());
   PrintCodes(pipeline->spec());
+  for (const std::string& notice : pipeline->notice())
+    std::printf("# notice: %s\n", notice.c_str());
   if (pipeline->has_error()) std::printf("# error: %s\n", pipeline->error().message().c_str());
   // What it takes now changes from look to look, and stands in `penstock stats`.
   if (const auto stats = daemon->Stats(name); stats.ok() && stats->max_work_bytes() > 0) {

@@ -162,6 +162,8 @@ int Run(const std::string& socket, const RunArguments& arguments) {
   std::unique_lock<std::mutex> held = hold();
   const auto pipeline = daemon->Create(request);
   if (!pipeline.ok()) return Report("run", pipeline.status());
+  for (const std::string& notice : pipeline->notice())
+    std::fprintf(stderr, "penstock run: %s\n", notice.c_str());
   if (at_signal) at_signal->SetPipeline(pipeline->name());
   held = std::unique_lock<std::mutex>();
   const absl::Status status =

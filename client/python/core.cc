@@ -282,6 +282,8 @@ class Loader {
     penstock_stats stats;
     penstock_get_stats(loader, &stats);
     step_ = static_cast<int64_t>(stats.position) - 1;
+    nb::module_::import_("penstock._running._changed_code")
+        .attr("of_cursor")(socket_, name_, cursor(), 1);
   }
 
   nb::bytes cursor() const { return nb::bytes(cursor_.data(), cursor_.size()); }

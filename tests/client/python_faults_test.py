@@ -95,6 +95,41 @@ def workers_of(name):
     return next(line for line in text.splitlines() if "Python workers" in line)
 
 
+class LoadsWhen:
+    """Twice a number. A worker has loaded it when a file is there."""
+
+    def __init__(self, gate):
+        self.gate = str(gate)
+
+    def __setstate__(self, state):
+        import time
+
+        self.__dict__.update(state)
+        while not os.path.exists(self.gate):
+            time.sleep(0.005)
+
+    def __call__(self, x):
+        return 2 * x
+
+
+def test_statistics_say_for_how_long_a_function_is_loaded(tmp_path):
+    assert [int(x) for x in penstock.Dataset.range(2)] == [0, 1]
+    dataset = penstock.Dataset.range(100).map(LoadsWhen(tmp_path / "gate"), python=True, output=INT, workers=1).batch(10)
+    (tmp_path / "spec.textproto").write_text(dataset.to_textproto("loads"))
+    assert command("create", str(tmp_path / "spec.textproto"))[0] == 0
+    try:
+        wait_until(lambda: re.search(r"; one has been loading for [1-9]\d* s", workers_of("loads")), 60)
+        text = command("explain", "loads")[1]
+        assert re.search(r"stage python has 1 Python worker of .*; one has been loading the function for \d+\.\d s so far", text), text
+        (tmp_path / "gate").touch()
+        with penstock.attach("loads", _daemon.private_socket(), timeout=60) as loader:
+            assert [np.asarray(batch).tolist() for batch in loader] == EXPECTED
+        assert "loading" not in workers_of("loads") + command("explain", "loads")[1]
+    finally:
+        (tmp_path / "gate").touch()
+        assert command("delete", "loads")[0] == 0
+
+
 def test_a_pipeline_is_paused_and_resumed_while_a_row_hangs(tmp_path):
     hanging = Hanging(tmp_path, "paused-while-it-hangs")
     code, text = command("pause", hanging.name)

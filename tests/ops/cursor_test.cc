@@ -280,6 +280,27 @@ v1::Fingerprint Raised(v1::Fingerprint fingerprint, const std::string& stage, ui
   return fingerprint;
 }
 
+TEST_CASE("A cursor of other code of Python functions is taken, with a notice") {
+  const v1::Fingerprint none =
+      *FingerprintOf(*MustPlan(Stages("range { stop: 9 } | batch { batch_size: 2 }")));
+  CHECK(none.code() == 0);
+  v1::Fingerprint first = none, second = none;
+  first.set_code(5);
+  second.set_code(6);
+  const std::string cursor = *CursorMaker(first).Make(3, Position({1}));
+  CHECK(CodeOf(cursor) == 5);
+  for (const ChangedWork changed : {ChangedWork::kRefuse, ChangedWork::kAllow}) {
+    CHECK(ReadCursor(cursor, second, changed)->notice ==
+          "the code of its Python functions changed since the cursor was made: from step 3 on "
+          "values may differ from those of its stream");
+    CHECK(ReadCursor(cursor, first, changed)->notice.empty());
+    // Of a release that did not say it.
+    CHECK(ReadCursor(cursor, none, changed)->notice.empty());
+    CHECK(ReadCursor(*CursorMaker(none).Make(3, Position({1})), first, changed)->notice.empty());
+  }
+  CHECK(CodeOf("no cursor") == 0);
+}
+
 TEST_CASE("A cursor by another meaning of an op is refused, whatever is allowed") {
   ContractFiles files;
   const v1::Fingerprint now = *FingerprintOf(*MustPlan(files.Spec(kBase)));

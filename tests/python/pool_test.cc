@@ -120,8 +120,10 @@ TEST_CASE("fault 64: a function that takes long to be loaded is waited for") {
   std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*pool); });
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   CHECK(pool->Workers().oldest_row_ns == 0);
+  CHECK(pool->Workers().loading_ns >= 300'000'000);
   std::ofstream(folder / "gate").put(' ');
   CHECK(used.get().ok());
+  CHECK(pool->Workers().loading_ns == 0);
   CHECK(pool->Workers().deaths == 0);
   CHECK(pool->Workers().started == 1);
   pool->Close();

@@ -23,6 +23,7 @@ from penstock._core import Loader, abi_version, default_socket, version
 from penstock._dataset._cardinality import INFINITE as INFINITE_CARDINALITY
 from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
+from penstock._running import _changed_code
 from penstock._running._daemon import stop_private_daemon
 from penstock._running._offering import offer_workers
 from penstock._running._sharing import shared_daemon
@@ -269,7 +270,10 @@ def attach(
     for what, given in (("group", group), ("consumer", consumer)):
         if given is not None and any(letter < " " or "\x7f" <= letter < "\xa0" for letter in given):
             raise InvalidArgumentError(f"{what} is a name without control characters, not {given!r}")
-    return Loader(
+    loader = Loader(
         name, None if socket is None else _os.fspath(socket), group, timeout, mode, rank, world_size, replica, replicas, delivery, cursor,
         reconnect, slow, lag, consumer, take_over, cuda, stream, batch_size
     )  # fmt: skip
+    if cursor:
+        _changed_code.of_cursor(loader.socket, name, loader.cursor, stacklevel=2)
+    return loader

@@ -20,6 +20,7 @@
 #include "server/engine/spec/descriptor_path.h"
 #include "server/engine/spec/deterministic_bytes.h"
 #include "server/engine/spec/op_traits.h"
+#include "server/engine/spec/python_functions.h"
 #include "server/engine/spec/spec_paths.h"
 #include "server/engine/spec/stage_files.h"
 #include "server/engine/spec/stage_message.h"
@@ -206,6 +207,17 @@ void AddStages(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   fingerprint->set_work(work.value());
 }
 
+// Of its Python functions; 0: it calls none.
+uint64_t HashOfCode(const PlanImpl& plan) {
+  Hash codes;
+  bool any = false;
+  VisitPythonFunctions(plan.spec(), [&](const v1::PythonFunction& function) {
+    codes.Add(function.code());
+    any = true;
+  });
+  return any ? std::max<uint64_t>(codes.value(), 1) : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
@@ -215,6 +227,7 @@ absl::StatusOr<v1::Fingerprint> FingerprintOf(const Plan& plan) {
   AddStages(built, &fingerprint);
   *fingerprint.mutable_meanings() = MeaningsOf(built);
   fingerprint.set_batch_size(HasBatchSize(built) ? built.batch_rows() : 0);
+  fingerprint.set_code(HashOfCode(built));
   return fingerprint;
 }
 
@@ -297,6 +310,13 @@ uint64_t MovesOf(std::string_view cursor) {
   return decoded.ok() ? decoded->fingerprint().moves() : 0;
 }
 
+uint64_t CodeOf(std::string_view cursor) {
+  const absl::StatusOr<v1::Cursor> decoded = Decode(cursor);
+  return decoded.ok() ? decoded->fingerprint().code() : 0;
+}
+
+bool IsOtherCode(uint64_t a, uint64_t b) { return a != 0 && b != 0 && a != b; }
+
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
                                        ChangedWork changed_work) {
   const absl::StatusOr<v1::Cursor> decoded = Decode(bytes);
@@ -346,6 +366,10 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
   if (other_work) {
     point.notice = absl::StrCat("the work ops changed since the cursor was made: from step ",
                                 point.step, " on values differ from those of its stream");
+  } else if (IsOtherCode(found.code(), expected.code())) {
+    point.notice = absl::StrCat(
+        "the code of its Python functions changed since the cursor was made: from step ",
+        point.step, " on values may differ from those of its stream");
   }
   point.position = Position({cursor.position().begin(), cursor.position().end()});
   if (cursor.release() != kRelease) {

@@ -56,10 +56,17 @@ struct ResumePoint {
 // v1::Fingerprint::moves of a cursor; 0 for bytes that are none.
 uint64_t MovesOf(std::string_view cursor);
 
+// v1::Fingerprint::code of a cursor; 0 for one without, and for bytes that are none.
+uint64_t CodeOf(std::string_view cursor);
+
+// Whether both are of Python functions, whose code differs.
+bool IsOtherCode(uint64_t a, uint64_t b);
+
 // Decodes a cursor and compares it with the plan, but for `moves`, of which a plan knows nothing.
 // InvalidArgument for bytes that are no cursor; FailedPrecondition for one of another stream, with
 // what differs. With kAllow, other work ops are no other stream; the notice says so then. Ops that
-// mean something else are one in any case.
+// mean something else are one in any case. Other code of Python functions never is; the notice says
+// so.
 enum class ChangedWork : uint8_t { kRefuse, kAllow };
 absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerprint& expected,
                                        ChangedWork changed_work = ChangedWork::kRefuse);

@@ -1,5 +1,7 @@
 #include "server/service/pipeline/pipeline_keeper.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/monotonic_clock.h"
 #include "spdlog/spdlog.h"
@@ -31,8 +33,19 @@ absl::StatusOr<ResumePoint> PipelineKeeper::Read(const std::string& cursor) cons
   absl::StatusOr<ResumePoint> point = timeline().Read(cursor, options_.changed_work);
   if (point.ok() && !point->notice.empty()) {
     spdlog::warn("pipeline {}: {}", name_, point->notice);
+    std::lock_guard<std::mutex> lock(mutex_);
+    notices_.erase(std::remove(notices_.begin(), notices_.end(), point->notice), notices_.end());
+    if (notices_.size() == kMaxNotices) notices_.erase(notices_.begin());
+    notices_.push_back(point->notice);
   }
   return point;
+}
+
+std::vector<std::string> PipelineKeeper::Notices() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> notices = timeline_.ChangesOfCode();
+  notices.insert(notices.end(), notices_.begin(), notices_.end());
+  return notices;
 }
 
 KeptState PipelineKeeper::StateWith(const Timeline& timeline) const {

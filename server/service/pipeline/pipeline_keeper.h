@@ -34,6 +34,8 @@ class PipelineKeeper {
  public:
   // Groups that have been told what becomes of slow consumers.
   static constexpr size_t kMaxPolicies = 64;
+  // Notices of cursors that are kept.
+  static constexpr size_t kMaxNotices = 4;
 
   // `timeline` is that of the history in `basis.options.state`.
   PipelineKeeper(const PipelineBasis& basis, const PipelineEvents& events, Timeline timeline);
@@ -49,6 +51,8 @@ class PipelineKeeper {
   v1::PipelineSpec LastSpec() const;
   // The position of a cursor, of the beginning for "".
   absl::StatusOr<ResumePoint> Read(const std::string& cursor) const;
+  // What the users of the pipeline should know of its updates, and of the cursors that were read.
+  std::vector<std::string> Notices() const;
 
   // Writes a timeline down and takes it; then, at the same moment to whoever looks, calls `take`
   // for the numbers of its last change, which may be null. Aborted:
@@ -120,6 +124,7 @@ class PipelineKeeper {
   // Under mutex_: what groups were given, by name.
   std::map<std::string, std::pair<ring::SlowPolicy, uint32_t>> slow_policies_;
   std::optional<std::set<std::string>> complete_groups_;  // under mutex_: as in KeptState
+  mutable std::vector<std::string> notices_;  // under mutex_: of cursors, the latest at the end
 };
 
 }  // namespace penstock

@@ -133,6 +133,11 @@ absl::StatusOr<v1::Change> PipelineSteering::Update(const RequestedChange& reque
   spdlog::info("pipeline {} changed{} from {} on: {}", name_, requested.by.By(), from,
                change.ShortDebugString().substr(0, kMostLogged));
   events_.Tell(v1::EVENT_KIND_UPDATED, absl::StrCat("from ", from, " on"), requested.by, &change);
+  const std::string of_code = timeline.NoticeOfCode(change);
+  if (!of_code.empty()) {
+    spdlog::warn("pipeline {}: {}", name_, of_code);
+    absl::StrAppend(&why_later, why_later.empty() ? "" : "; ", of_code);
+  }
   if (notice != nullptr) *notice = std::move(why_later);
   return change;
 }

@@ -131,6 +131,7 @@ v1::Pipeline PipelineWatching::Describe() const {
   PythonFunctions functions;
   AddPythonFunctions(result.spec(), &functions);
   if (!functions.empty()) result.set_python_uid(options_.owner.uid);
+  for (const std::string& notice : keeper_.Notices()) result.add_notice(notice);
   if (const auto stream = streams_.shared()) result.set_slots(stream->writer().slots());
   if (const auto uid = ShownUid(options_.owner.uid)) result.set_owner_uid(*uid);
   result.set_workers(static_cast<uint32_t>(numbers_.workers()));
@@ -145,8 +146,10 @@ v1::PipelineStats PipelineWatching::Stats(std::vector<uint64_t>* streams) const 
   SetState(&state, &error);
   result.set_state(state);
   if (error.code() != 0) *result.mutable_error() = error;
-  keeper_.Look(
-      [&](const Timeline& timeline) { SetWorld(timeline.known().plan->world(), &result); });
+  keeper_.Look([&](const Timeline& timeline) {
+    SetWorld(timeline.known().plan->world(), &result);
+    result.set_python_code(timeline.known().fingerprint.code());
+  });
   AddRemote(FilesOf(*checked_.plan), &result);
   const PipelineStreams::Standing now = streams_.standing();
   if (now.resting) {

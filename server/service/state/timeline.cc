@@ -69,6 +69,11 @@ absl::Status CheckDividesAlone(const v1::Change& change) {
       "a change of the hosts that divide the batches changes nothing else");
 }
 
+std::string OtherCodeFrom(const std::string& where) {
+  return absl::StrCat("from ", where,
+                      " on the code of its Python functions is another one than before");
+}
+
 absl::Status CheckEpochChange(const v1::Change& change) {
   if (!change.stage().empty() && change.skip_steps() == 0 && !change.has_seek_cursor())
     return absl::OkStatus();
@@ -339,6 +344,30 @@ absl::Status Timeline::CheckMeaningsOfPhases(const std::vector<v1::Meanings>& ke
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> Timeline::ChangesOfCode() const {
+  std::vector<std::string> changes;
+  for (size_t i = 1; i < phases_.size(); ++i) {
+    const Phase& phase = phases_[i];
+    if (!IsOtherCode(phases_[i - 1].fingerprint.code(), phase.fingerprint.code())) continue;
+    if (phase.first_step != kUnknownStep) {
+      changes.push_back(OtherCodeFrom(absl::StrCat("step ", phase.first_step)));
+    } else {
+      changes.push_back(
+          OtherCodeFrom(phase.pass ? absl::StrCat("epoch ", *phase.pass) : "a later epoch"));
+    }
+  }
+  return changes;
+}
+
+std::string Timeline::NoticeOfCode(const v1::Change& change) const {
+  if (!is_steered() || !ChangesBytes(change)) return "";
+  const uint64_t code = last().fingerprint.code();
+  if (IsOtherCode(phases_[phases_.size() - 2].fingerprint.code(), code))
+    return OtherCodeFrom(FromWhere(change));
+  if (!change.has_seek_cursor() || !IsOtherCode(CodeOf(change.seek_cursor()), code)) return "";
+  return "the code of its Python functions changed since the cursor was made";
 }
 
 void Timeline::SetFirstMoves(uint64_t moves) {

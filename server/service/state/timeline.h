@@ -124,6 +124,12 @@ class Timeline {
   // stage that means something else. Those that are not there are all 1.
   absl::Status CheckMeaningsOfPhases(const std::vector<v1::Meanings>& kept) const;
 
+  // A sentence for each change that brought other code of Python functions.
+  std::vector<std::string> ChangesOfCode() const;
+  // That of the change that was added last; also where it goes to the position of a cursor that was
+  // made with other code. "" without.
+  std::string NoticeOfCode(const v1::Change& change) const;
+
   // Whether some change has an effect on the bytes.
   bool is_steered() const { return phases_.size() > 1; }
 

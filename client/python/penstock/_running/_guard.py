@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from penstock import _errors
+from penstock._running import _cursors
 
 # Gathers one object of each process, in any order, on all of them.
 Gather = Callable[[Dict[str, Any]], List[Dict[str, Any]]]
@@ -27,42 +28,11 @@ _FIELDS = {
 _COUNTS = 8
 
 
-class _Field(NamedTuple):
-    number: int
-    value: Any  # an int, or bytes
-
-
-def _varint(data, at):
-    shift = value = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _fields(data):
-    """The fields of a message of Protocol Buffers: varints, 64 bits as bytes, and bytes."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        if key & 7 == 0:
-            value, at = _varint(data, at)
-        else:
-            size = 8
-            if key & 7 == 2:
-                size, at = _varint(data, at)
-            value, at = data[at : at + size], at + size
-        yield _Field(key >> 3, value)
-
-
 def told(cursor: bytes, world) -> Dict[str, Any]:
     """What a host tells of the batch that this is the cursor of."""
-    fields = list(_fields(cursor[8:]))
+    fields = _cursors.fields(cursor)
     message = {field.number: field.value for field in fields}
-    fingerprint = {field.number: field.value for field in _fields(message.get(3, b""))}
+    fingerprint = _cursors.fingerprint(fields)
     return {
         "hosts": world.hosts,
         "host": world.host,

@@ -14,7 +14,7 @@ from typing import Any, Dict
 
 from penstock import _control, _core, _errors, _show
 from penstock._options import Options
-from penstock._running import _daemon, _left_out, _offering, _watching
+from penstock._running import _changed_code, _daemon, _left_out, _offering, _watching
 from penstock._running._undivided import Undivided
 from penstock._spec._stage import Spec
 
@@ -27,21 +27,6 @@ _LEAVING_LOOKS = 1000
 # What the daemon says of a batch that is larger than a slot (server/engine/tensor/variable_rows.cc).
 _SLOT_TOO_SMALL = re.compile(r"needs (\d+) > (\d+) bytes; raise ring { slot_bytes")
 _SLOT_UNIT = 16 << 20
-
-
-def _warn_of_changed_code(dataset, codes):
-    """Says where Python functions are not those that a state was saved with, though their versions are."""
-    if codes is None:
-        return
-    now = Spec(dataset._stages).codes
-    changed = [stage for stage, (then, is_now) in enumerate(zip(codes, now)) if then != is_now]
-    if changed and len(codes) == len(now):
-        warnings.warn(
-            f"the code of {'a Python function' if len(changed) == 1 else 'Python functions'} has changed since this state was saved: elements may be others from here on; "
-            "give map(…, python=True) another version= where that matters",
-            RuntimeWarning,
-            stacklevel=3,
-        )
 
 
 class DatasetIterator:
@@ -367,12 +352,12 @@ class DatasetIterator:
         if missing:
             raise _errors.InvalidArgumentError(f"the state of an iterator has {', '.join(sorted(missing))} too")
         given = {"cursor": _core.cursor_bytes(state["cursor"]), "step": state["step"], "seeds": list(state["seeds"])}
-        _warn_of_changed_code(self._dataset, state.get("code"))
         with self._starting, self._undivided:
             loader = self._loader
             if self._name is not None and loader is not None and self._process == os.getpid():
                 _seek(loader, given)
                 return
+            _changed_code.of_state(self._dataset, state.get("code"), stacklevel=2)
             self._leave()
             self._state = given
             self._spec = None
