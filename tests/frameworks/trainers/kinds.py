@@ -125,13 +125,14 @@ def with_keras(folder, steps):
     model.compile("sgd", "mse", jit_compile=False)
 
     def save(path):
-        torch.save({"weights": model.get_weights(), "loader": loader.state_dict()}, path)
+        torch.save({"weights": model.get_weights(), **{name: part.state_dict() for name, part in added.items()}}, path)
 
-    def saves():
-        if log.step % SAVED_EVERY == 0:
-            rows.renamed_when_whole(folder, log.step, save)
-        if log.step == steps:
-            model.stop_training = True
+    class Saves(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if log.step % SAVED_EVERY == 0:
+                rows.renamed_when_whole(folder, log.step, save)
+            if log.step == steps:
+                model.stop_training = True
 
     begin = rows.newest(folder, _is_read)
     saved = None if begin is None else torch.load(begin, weights_only=False)
@@ -144,11 +145,10 @@ def with_keras(folder, steps):
     class Position(keras.callbacks.Callback):
         on_train_begin = lambda self, logs=None: saved and loader.load_state_dict(saved["loader"])  # noqa: E731
         on_epoch_begin = lambda self, epoch, logs=None: loader.set_epoch(epoch)  # noqa: E731
-        on_train_batch_end = lambda self, batch, logs=None: saves()  # noqa: E731
 
+    added = {"loader": loader}
     # no more
-    first = saved["loader"]["epoch"] if saved else 0
-    model.fit(loader, epochs=-(-steps // STEPS_OF_EPOCH), initial_epoch=first, callbacks=[Position()], verbose=0)
+    model.fit(loader, epochs=-(-steps // STEPS_OF_EPOCH), initial_epoch=log.step // STEPS_OF_EPOCH, callbacks=[Position(), Saves()], verbose=0)
 
 
 def with_checkpoint(folder, steps):
