@@ -1,6 +1,7 @@
 // Sheets: what is laid is what is taken, and memory that no sound worker writes is refused.
 #include "server/python/sheet_form.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 #include <string>
@@ -90,6 +91,29 @@ TEST_CASE("Where a feature of fixed size has a place, its rows go there and nowh
   CHECK(columns[0].row_bytes == 12);
   CHECK(place == rows.numbers);
   CHECK(columns[1].data != nullptr);
+}
+
+TEST_CASE("Large rows that others read next have the same bytes, and lie in their place alone") {
+  constexpr int64_t kBytes = (64 << 10) + 3;
+  const SheetForm form({{"image", {DType::kUint8, {kBytes}}}});
+  std::vector<uint8_t> images(3 * kBytes);
+  for (size_t i = 0; i < images.size(); ++i) images[i] = static_cast<uint8_t>(7 * i + i / 251);
+  std::vector<Column> columns(1), taken(1);
+  columns[0] = {.data = images.data(), .row_bytes = kBytes};
+  std::vector<uint8_t> tray(form.Measure(columns, 0, 3));
+  form.Lay(columns, 0, 3, tray.data());
+  // Of a batch of four rows at an odd place the two in the middle are made.
+  std::vector<uint8_t> batch(4 * kBytes + 1, 0xee), expected = batch;
+  std::copy_n(images.begin(), 2 * kBytes, expected.begin() + 1 + kBytes);
+  taken[0].data = batch.data() + 1;
+  Arena arena;
+  CHECK(form.Prepare(4, absl::MakeSpan(taken), &arena));
+  REQUIRE(form.Take(tray.data(), tray.size(), 1, 2, 3, absl::MakeSpan(taken), &arena,
+                    /*for_others=*/true)
+              .ok());
+  CHECK(batch == expected);
+  taken[0] = {};
+  CHECK(!form.Prepare(4, absl::MakeSpan(taken), &arena));
 }
 
 TEST_CASE("What is laid on a tray is what is taken from it, in any parts") {
