@@ -10,7 +10,7 @@ At each moment somebody is killed with SIGKILL: the daemon, a trainer, both, the
 trainers at once. A trainer is started again and goes on behind its checkpoint; a worker may be taken over by a second process while it is frozen. A pause stops a trainer
 or the daemon (SIGSTOP) for some seconds, or, right behind the death of a trainer, all of them for
 longer than a lost one is waited for, as a frozen container or a machine that is moved does. Meanwhile the pipelines are steered: a
-constant that is added to every row becomes another one, at once, at a step or with the next epoch; steps are left out; the stream goes on at its beginning or
+constant that is added to every row becomes another one, at once, at a step or with the next epoch; batches become smaller or larger; steps are left out; the stream goes on at its beginning or
 behind a cursor; a change that waits is withdrawn: often in the very moment of a kill. In the end:
 
   changes           every one that was answered is in the history, at the step that the answer said
@@ -116,12 +116,12 @@ class Trainer:
 
     def take_over(self, seconds):
         """A second process takes its place while it stands still."""
-        frozen, log = self.process, self.run.folder / f"{self.name}.log"
+        frozen = self.process
         frozen.send_signal(signal.SIGSTOP)
-        size = log.stat().st_size if log.exists() else 0
+        size = self.log_bytes
         self.start(take_over=True)
         deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline and (not log.exists() or log.stat().st_size <= size + 2):
+        while time.monotonic() < deadline and self.log_bytes <= size + 2:
             time.sleep(0.02)
         frozen.kill()
         frozen.wait()
@@ -133,6 +133,11 @@ class Trainer:
         if code not in (None, 0):
             raise SystemExit(f"{self.name} ended with {code}:\n{(self.run.folder / (self.name + '.err')).read_text()}")
         return code == 0
+
+    @property
+    def log_bytes(self):
+        log = self.run.folder / f"{self.name}.log"
+        return log.stat().st_size if log.exists() else 0
 
     def entries(self):
         """(step, redelivered, crc) of what it worked on; None where it was started again."""
@@ -169,6 +174,7 @@ class Change(NamedTuple):
 
     step: Optional[int]  # None: it waits for the beginning of an epoch
     constant: Optional[int] = None
+    batch_size: Optional[int] = None
     skipped: int = 0
     seek: Optional[bytes] = None  # the cursor; empty: the beginning
     is_withdrawn: bool = False
@@ -176,6 +182,11 @@ class Change(NamedTuple):
     @property
     def holds(self):
         return self.step is not None and not self.is_withdrawn
+
+    def answers(self, asked):
+        """Whether the history's change may be the one that was `asked` for. One of the next epoch has all stages, also those that stay."""
+        return ((self.skipped, self.seek) == (asked.skipped, asked.seek) and asked.step in (None, self.step)
+                and asked.constant in (None, self.constant) and asked.batch_size in (None, self.batch_size))
 
 
 class Steering:
@@ -192,7 +203,10 @@ class Steering:
     def words(self, dice):
         """What is asked for: its kind, the words of the command, and the change without its step."""
         last = next((change.step for change in reversed(self.answered) if change.step is not None), None)
-        kind = dice.choices(["constant", "skip", "seek", "at-step", "next-epoch", "withdraw"], [40, 18, 12, 12, 8, 10])[0]
+        kind = dice.choices(["constant", "batch-size", "skip", "seek", "at-step", "next-epoch", "withdraw"], [30, 10, 18, 12, 12, 8, 10])[0]
+        if kind == "batch-size":
+            size = dice.randint(3, BATCH)
+            return kind, ["update", self.pipeline, "--set", f"batch.batch_size={size}"], Change(None, batch_size=size)
         if kind == "skip":
             skipped = dice.randint(1, 5)
             return kind, ["update", self.pipeline, "--skip", str(skipped)], Change(None, skipped=skipped)
@@ -254,8 +268,7 @@ class Steering:
         changes = [parsed_change(text) for text in re.split(r"^change \{", out, flags=re.MULTILINE)[1:]]
         left = list(changes)
         for one in self.answered:
-            found = [change for change in left if (change.constant, change.skipped, change.seek) == (one.constant, one.skipped, one.seek)
-                     and one.step in (None, change.step)]
+            found = [change for change in left if change.answers(one)]
             assert found, f"{self.pipeline}: the change {one} was answered and is not in the history, {changes}"
             left.remove(found[0])
         withdrawn = sum(change.is_withdrawn for change in changes)
@@ -268,7 +281,8 @@ def parsed_change(text):
     epoch = re.search(r"^  epoch: (\d+)", text, re.MULTILINE)
     skipped = re.search(r"^  skip_steps: (\d+)", text, re.MULTILINE)
     seek = re.search(r'^  seek_cursor: "(.*)"$', text, re.MULTILINE)
-    constant = re.search(r'name: "K"\s+value: ([\d.e+]+)', text)
+    constant = re.search(r'name: "K"(?:\s+value: ([\d.e+]+))?', text)
+    size = re.search(r"batch_size: (\d+)", text)
     # Until its epoch begins, a change has no step, or the one behind which that is to begin.
     waits = epoch is not None and (step is None or epoch[1] == "0")
     number = None if waits else int(step[1]) if step else 0
@@ -277,22 +291,34 @@ def parsed_change(text):
         return Change(number, skipped=int(skipped[1]), is_withdrawn=is_withdrawn)
     if seek:
         return Change(number, seek=codecs.escape_decode(seek[1].encode())[0], is_withdrawn=is_withdrawn)
-    return Change(number, constant=int(float(constant[1])) if constant else 0, is_withdrawn=is_withdrawn)
+    return Change(number, constant=int(float(constant[1] or 0)) if constant else None, batch_size=int(size[1]) if size else None,
+                  is_withdrawn=is_withdrawn)
 
 
 def steered(clean, changes, steps, cursors):
-    """The bytes of each step, of a clean run's batches without the changes. `cursors`: the steps behind which they go on, by their bytes."""
-    batches, constant, position = [], 0, 0
+    """The bytes of each step, of a clean run's batches without the changes. `cursors`: the rows in front of which they go on, by their bytes."""
+    rows = np.concatenate(clean)
+    batches, constant, size, position = [], 0, BATCH, 0
+
+    def behind():
+        # The last batch of a pass is short.
+        return min(position + size, (position // RECORDS + 1) * RECORDS)
+
     waiting = sorted((change for change in changes if change.holds), key=lambda change: change.step)
     for step in range(steps):
-        while waiting and waiting[0].step <= step:
-            change = waiting.pop(0)
+        begun = [change for change in waiting if change.step <= step]
+        waiting = waiting[len(begun):]
+        # Those of one step hold together: steps are left out in batches of the new size.
+        sizes = [change.batch_size for change in begun if change.batch_size is not None]
+        size = sizes[-1] if sizes else size
+        for change in begun:
             constant = constant if change.constant is None else change.constant
-            position += change.skipped
+            for _ in range(change.skipped):
+                position = behind()
             if change.seek is not None:
                 position = cursors[change.seek]
-        batches.append((clean[position] + constant).tobytes())
-        position += 1
+        batches.append((rows[position:behind()] + constant).tobytes())
+        position = behind()
     return batches
 
 
@@ -521,10 +547,14 @@ def check_rows(sizes, rest):
 
 
 def wait_for(trainers, seconds):
-    deadline = time.monotonic() + seconds
+    """Until all have ended. They have failed when none of those that are left has written anything for so long: a busy machine is slow."""
+    written, deadline = None, 0
     while not all([trainer.done for trainer in trainers]):
+        now = [trainer.log_bytes for trainer in trainers]
+        if now != written:
+            written, deadline = now, time.monotonic() + seconds
         if time.monotonic() > deadline:
-            raise SystemExit("did not end: " + ", ".join(t.name for t in trainers if not t.done))
+            raise SystemExit(f"did not end, and wrote nothing for {seconds} s: " + ", ".join(t.name for t in trainers if not t.done))
         time.sleep(0.05)
 
 
@@ -635,7 +665,7 @@ def crash_loop(kills, pauses, seed, folder):
         run.stop()
     skipped = {name: sum(one.skipped for one in changes if one.holds and one.step < steps + 20) for name, changes in histories.items()}
     plain = clean_run(folder / "clean", {name: steps + 20 + count for name, count in skipped.items()})
-    longer = {name: steered(plain[name], changes, steps + 20, {b"": 0, **{cursor: 1 for cursor in cursors[name].values()}})
+    longer = {name: steered(plain[name], changes, steps + 20, {b"": 0, **{cursor: BATCH for cursor in cursors[name].values()}})
               for name, changes in histories.items()}
     clean = longer["records"][:steps]
     for i in range(2):

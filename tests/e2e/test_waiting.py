@@ -1,6 +1,7 @@
 """Who waits for whom, and until when: users who may only attach, groups that have nobody left, and what is told of them (fault 69)."""
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 
 from programs import Daemon, Penstock, eventually
 from strangers import Stranger, place  # noqa: F401 (a fixture)
+from test_budgets import is_quiet, worker_threads
 
 penstock = pytest.importorskip("penstock")
 
@@ -282,3 +284,68 @@ def test_a_guest_moves_nobody_by_its_cursor(serve, place):  # noqa: F811
     changed = server.owner("update", "p", "--skip", 3)
     assert int(re.search(r"from step (\d+) on", changed.out)[1]) < 100, changed
     assert "DETACHED: the pipeline was changed in front of its step" in says_next(guest)
+
+
+# Takes batches as fast as it gets them, until it is told to stop; then it says how many it had.
+READER = """
+import sys, threading
+import penstock
+loader = penstock.attach("p", socket=sys.argv[1], timeout=60, reconnect=5, **eval(sys.argv[2]))
+next(loader)
+print("in", flush=True)
+stop = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+count = 0
+while not stop.is_set():
+    next(loader)
+    count += 1
+print(count, flush=True)
+"""
+
+
+def test_fault_69_what_guests_catch_up_with_has_bounds_for_the_owner(serve, place):  # noqa: F811
+    server = serve()
+    assert server.owner("delete", "p").code == 0
+    # Slots of 1 MiB.
+    (place / "p.textproto").write_text(
+        'name: "p" workers: 2 ring { slots: 4 } stage { range { stop: 1000000000000 } } stage { batch { batch_size: 131072 } }')
+    assert server.owner("create", "p.textproto").code == 0
+    ran = server.owner("run", "p.textproto", "--name", "other", "--steps", 500, "--cursor-out", place / "cursor")
+    assert ran.code == 0, ran
+    cursor = (place / "cursor").read_bytes()
+    loader = server.attach()
+    next(loader)
+    first = loader.cursor
+    for _ in range(50):
+        next(loader)
+    before = len(worker_threads(server.daemon.pid))
+    guests = []
+    for number in range(7):
+        guests.append(server.run(READER, repr({"cursor": cursor, "group": f"g{number}"}), guest=True))
+        assert guests[-1].stdout.readline() == "in\n"
+    # The eighth place is another user's.
+    refused = server.run(READER, repr({"cursor": cursor, "group": "one more"}), guest=True)
+    assert refused.stdout.readline() == ""
+    with server.attach(cursor=first, group="mine") as mine:
+        next(mine)
+        assert mine.step == 1
+        assert len(worker_threads(server.daemon.pid)) <= before + 8 * 2
+    # The stream that everybody shares is one of those that the processors are divided among.
+    had = 0
+    for _ in range(100):
+        next(loader)
+        had += 1
+    shared = pathlib.Path(f"/proc/{server.daemon.pid}/status").read_text()
+    # Three slots for each, and what huge pages round up.
+    assert int(re.search(r"RssShmem:\s+(\d+) kB", shared)[1]) < (4 + 8 * (3 + 2)) * 1024, shared
+    counts = []
+    for guest in guests:
+        print(file=guest.stdin, flush=True)
+    for guest in guests:
+        counts.append(int(guest.stdout.readline()))
+        guest.wait()
+    assert min(counts) > 0 and had > sum(counts) / 7 / 10, (had, counts)
+    # Those who take nothing cost nothing.
+    for number in range(7):
+        server.enters(cursor=cursor, group=f"h{number}", takes=1)
+    eventually(lambda: is_quiet(server.daemon.pid))

@@ -295,6 +295,12 @@ CASES.update(
         "decode_compressed, gzip": lambda t: _strings(t, gzip.compress(b"some text" * 100, mtime=0)).map(
             lambda x: t.io.decode_compressed(x, "GZIP")
         ),
+        "decode_compressed, members": lambda t: _strings(t, gzip.compress(b"some ", mtime=0) + gzip.compress(b"text", mtime=0)).map(
+            lambda x: t.io.decode_compressed(x, "GZIP")
+        ),
+        "decode_compressed, zeros behind": lambda t: _strings(t, gzip.compress(b"some text", mtime=0) + bytes(20)).map(
+            lambda x: t.io.decode_compressed(x, "GZIP")
+        ),
         "decode_compressed, none": lambda t: _strings(t, b"as it is").map(lambda x: t.io.decode_compressed(x)),
         "decode_compressed, no_zlib": lambda t: _strings(t, b"as it is").map(lambda x: t.io.decode_compressed(x, "ZLIB")),
         "decode_compressed, checksum": lambda t: _strings(t, zlib.compress(b"some text")[:-1] + b"?").map(
