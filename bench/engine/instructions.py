@@ -57,8 +57,8 @@ class Cases:
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
-        self.chess = shards("chess", RECORDS, log)
-        self.files = f"{self.chess}/*.tfrecord"
+        self.plain = shards("chess", RECORDS, log)
+        self.files = f"{self.plain}/*.tfrecord"
 
     def stages(self, *stages):
         return "\n".join(f"stage {{ {stage} }}" for stage in stages)
@@ -76,15 +76,11 @@ class Cases:
         return self.stages(source(self.files), GLOBAL, PARSE, batch(500)), RECORDS, 10
 
     def gzip(self):
-        files = f"{gzip_shards(self.chess, log)}/*.tfrecord.gz"
+        files = f"{gzip_shards(self.plain, log)}/*.tfrecord.gz"
         return self.stages(source(files, 'compression: "GZIP"'), PARSE, batch(500)), RECORDS, 10
 
     def filter(self):
         return self.stages(source(self.files), PARSE, "filter { predicate: \"feature('s') > 0\" }", batch(500)), RECORDS, 10
-
-    def padded(self):
-        short = 'parse_example { feature { key: "d" bytes {} } }'
-        return self.stages(source(self.files), short, batch(500)), RECORDS, 10
 
     def chess(self):
         return pipeline("chess", self.folder, self.files), RECORDS, 10
