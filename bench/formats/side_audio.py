@@ -2,14 +2,10 @@
 
 import glob
 import io
-import json
 import pathlib
 import sys
-import time
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "python"))
-
-from process_tree import cpu_seconds  # noqa: E402
+from timed_loop import time_batches
 
 BATCH = 4
 
@@ -54,14 +50,7 @@ def torch_batches(files):
 
 def main():
     name, files, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    batches = globals()[f"{name}_batches"](files)
-    for _ in range(4):
-        next(batches)
-    sounds, begin, cpu = 0, time.monotonic(), cpu_seconds()
-    while time.monotonic() - begin < seconds:
-        sounds += next(batches)
-    took, cpu = time.monotonic() - begin, cpu_seconds() - cpu
-    print(json.dumps({"examples_per_s": sounds / took, "cpu_s_per_million": 1e6 * cpu / sounds}))
+    time_batches(globals()[f"{name}_batches"](files), warm_up=4, seconds=seconds)
 
 
 if __name__ == "__main__":

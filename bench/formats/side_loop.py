@@ -1,10 +1,10 @@
 """One peer, by its own loop: `side_loop.py NAME FILES SECONDS` with a Python that has its package. Prints {"examples_per_s": …, "cpu_s_per_million": …}."""
 
 import glob
-import json
 import random
 import sys
-import time
+
+from timed_loop import time_batches
 
 BATCH = 64
 
@@ -64,15 +64,7 @@ SIDES = {"pyarrow": pyarrow_batches, "datasets": datasets_batches, "datasets_row
 
 def main():
     name, files, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    batches = SIDES[name](files)
-    for _ in range(20):
-        next(batches)
-    rows, begin, cpu = 0, time.perf_counter(), time.process_time()
-    while time.perf_counter() - begin < seconds:
-        for _ in range(20):
-            rows += next(batches)
-    took, cpu = time.perf_counter() - begin, time.process_time() - cpu
-    print(json.dumps({"examples_per_s": rows / took, "cpu_s_per_million": cpu / rows * 1e6}))
+    time_batches(SIDES[name](files), warm_up=20, seconds=seconds, at_once=20)
 
 
 if __name__ == "__main__":

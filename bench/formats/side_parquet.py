@@ -1,13 +1,8 @@
 """One side of parquet.py's cases: `side_parquet.py NAME CASE PATH ROWS`. Prints {"examples_per_s": …, "cpu_s_per_million": …}, processor time of all its processes."""
 
-import json
-import pathlib
 import sys
-import time
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "python"))
-
-from process_tree import cpu_seconds  # noqa: E402
+from timed_loop import time_batches
 
 BATCH = 64
 RECORD_BYTES = 4096
@@ -53,13 +48,7 @@ def loop_batches(case, path, rows):
 
 def main():
     name, case, path, rows = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-    batches = iter(globals()[f"{name}_batches"](case, path, rows))
-    next(batches)
-    cpu, start = cpu_seconds(), time.monotonic()
-    for _ in batches:
-        pass
-    seconds, cpu = time.monotonic() - start, cpu_seconds() - cpu
-    print(json.dumps({"examples_per_s": rows / seconds, "cpu_s_per_million": 1e6 * cpu / rows}))
+    time_batches(iter(globals()[f"{name}_batches"](case, path, rows)), warm_up=1, rows=rows)
 
 
 if __name__ == "__main__":

@@ -31,9 +31,10 @@ import penstock
 
 ROOT = pathlib.Path(__file__).parents[2]
 BIN = pathlib.Path(os.environ.get("PENSTOCK_BIN", ROOT / "build/release/bin"))
-sys.path.insert(0, str(ROOT / "tests/remote"))
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("remote", "support")]
 
 import lua_nginx  # noqa: E402
+from certificates import make_certificate  # noqa: E402
 
 GIB = 1 << 30
 FILES = 4
@@ -129,13 +130,6 @@ def beside(case, turns, mine, **peers):
             "cpu_s_per_gib": {"daemon": round(median(ours, "cpu"), 3), name: round(median(theirs, "cpu"), 3)},
             "requests": [int(one["remote"].get("requests", 0)) for one in ours], "hedges": [int(one["remote"].get("hedges", 0)) for one in ours],
         }  # fmt: skip
-
-
-def make_certificate(folder):
-    certificate, key = folder / "tls.pem", folder / "tls.key"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)  # fmt: skip
-    return certificate, key
 
 
 def main():

@@ -7,11 +7,16 @@ archives, one a root).
 import os
 import pathlib
 import shutil
+import sys
 import time
 
 import pytest
 
 from machine import TREE, check, given, run
+
+sys.path.insert(0, str(TREE / "tests" / "support"))
+
+from certificates import make_certificate  # noqa: E402
 
 # From `pip install` to the first batch. It turns a hang into a failure; what it took is printed.
 _FIRST_BATCH_S = 60
@@ -73,9 +78,8 @@ def test_the_first_batch_after_pip_install(root, capsys):
 
 def test_addresses_are_read_though_the_root_has_no_libcurl(root):
     assert root("find / -xdev -name 'libcurl*' -not -path '/venv/*' -not -path '/proc/*'") == ""
-    check("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-          "-keyout", root.folder / "key.pem", "-out", root.folder / "certificate.pem")
-    read = root("/venv/bin/python /read_addresses.py /certificate.pem /key.pem", timeout=_FIRST_BATCH_S)
+    make_certificate(root.folder)
+    read = root("/venv/bin/python /read_addresses.py /localhost.pem /localhost.key", timeout=_FIRST_BATCH_S)
     assert read.splitlines() == ["read http 500 rows", "read https 500 rows", "read s3 500 rows"]
 
 

@@ -1,6 +1,7 @@
 """Datasets of an nginx that is late, stalls, cuts, refuses and lies (lua_nginx.py)."""
 
-import subprocess
+import pathlib
+import sys
 import urllib.request
 
 import pytest
@@ -9,6 +10,10 @@ import lua_nginx
 import penstock
 from penstock._running import _daemon
 from real_servers import digest, write_records
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
+from certificates import make_certificate  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not lua_nginx.is_installed(), reason="Debian packages: nginx libnginx-mod-http-lua"),
@@ -75,23 +80,13 @@ def test_fault_29_an_empty_file_is_empty(nginx, root, variables):
             list(penstock.TFRecordDataset(files).batch(10))
 
 
-def make_certificate(folder, name, days):
-    certificate, key = folder / f"{name}{days}.pem", folder / f"{name}{days}.key"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", str(key), "-out", str(certificate), "-days", str(days),
-         "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    return certificate, key
-
-
 @pytest.mark.parametrize(("named", "trusted", "message"), [
     ("localhost", True, None),
     ("other.example", True, "certificate does not hold"),
     ("localhost", False, "certificate does not hold"),
 ])  # fmt: skip
 def test_fault_29_a_certificate_holds_for_its_name_and_authority_only(named, trusted, message, root, variables, tmp_path):
-    certificate = make_certificate(tmp_path, named, 2)
+    certificate = make_certificate(tmp_path, named)
     folder = tmp_path / "nginx"
     folder.mkdir()
     server = lua_nginx.LuaNginx(folder, root, certificate=certificate, name="localhost")
