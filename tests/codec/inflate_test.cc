@@ -68,7 +68,7 @@ TEST_CASE("bytes behind the last member are told with their place, zeros too") {
   for (const auto& [wrapping, data, name] : cases) {
     for (const std::string& more :
          {std::string(1, '\0'), std::string(2, '\0'), std::string(1000, '\0'),
-          std::string("\0x", 2), std::string("\0", 1) + data, std::string("x")}) {
+          std::string("\0x", 2), std::string("\0", 1) + data, std::string("y")}) {
       const absl::Status status = Inflated(data + more, wrapping).status();
       CHECK(status.code() == absl::StatusCode::kDataLoss);
       CHECK(status.message() == absl::StrCat("expected the end of the string behind its ", name,

@@ -79,7 +79,7 @@ class Keepers final : public StepLenders {
 };
 
 TEST_CASE(
-    "a lent step at which everything waits is taken back; the bytes are those of a run alone") {
+    "a lent step at which everything waits is taken back, and the bytes are those of a run alone") {
   const ContractFiles files;
   const auto plan = PlanText(files.Spec(
       "$RANGE | shuffle { buffer_size: 30 seed: 3 } | map { out: 'a = value' out: 'b = "

@@ -47,6 +47,10 @@ inline Outcome StopAt(const std::function<void()>& work, int64_t at_ns) {
     work();
   } catch (const Stopped&) {
     outcome.has_stopped = true;
+  } catch (...) {
+    is_over = true;
+    teller.join();
+    throw;
   }
   const int64_t end_ns = NanosOf(clock);
   is_over = true;
@@ -64,10 +68,10 @@ inline void CheckStopsSoon(const std::function<void()>& work) {
   const int64_t begin_ns = NanosOf(CLOCK_THREAD_CPUTIME_ID);
   work();
   const int64_t whole_ns = NanosOf(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
-  for (const int eighths : {1, 3, 5}) {
+  for (const int eighths : {1, 2, 4}) {
     Outcome outcome;
     // On a busy machine the other thread may say it too late.
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 50; ++i) {
       outcome = StopAt(work, whole_ns / 8 * eighths);
       if (outcome.has_stopped && outcome.behind_ns < whole_ns / 4) break;
     }
