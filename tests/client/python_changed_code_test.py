@@ -118,12 +118,13 @@ def test_a_cursor_of_batches_of_ones_own_size_is_looked_at_too(pipeline):
     first, changed = dataset(2), dataset(3)
     assert pipeline("code-own-first", first)[0] == 0
     with penstock.attach("code-own-first", _daemon.private_socket(), timeout=60, batch_size=4) as loader:
-        assert next(loader).tolist() == [0, 2, 4, 6]
+        assert [next(loader).tolist()[0] for _ in range(3)] == [0, 8, 16]
+        # Inside of the second of the daemon's batches: in front of the first there is no code yet.
         inside = loader.cursor
     assert pipeline("code-own", changed)[0] == 0
     with pytest.warns(RuntimeWarning, match=WARNING.format("code-own")):
         loader = penstock.attach("code-own", _daemon.private_socket(), timeout=60, batch_size=4, cursor=inside)
-    assert next(loader).tolist() == [12, 15, 18, 21]
+    assert next(loader).tolist() == [36, 39, 42, 45]
     loader.close()
 
 

@@ -155,7 +155,8 @@ def test_a_resume_begins_at_a_state_of_the_iterator(tmp_path):
     log.unlink()
     tail = tail_behind(make, 2500)
     assert np.array_equal(tail, whole[2500:])
-    assert began_at(log)[0] == 0 and 0 < began_at(log)[-1] <= 2500, began_at(log)
+    # A worker that is made anew behind it begins at a later state.
+    assert began_at(log)[0] == 0 and 0 < began_at(log)[1] <= 2500, began_at(log)
 
 
 PAYLOADS = [(np.zeros(2), "holds more than dicts"), (random.Random(1).randbytes(2000), "takes 2")]

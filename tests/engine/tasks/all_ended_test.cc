@@ -36,7 +36,7 @@ TEST_CASE("who waits is told the first error when all have ended") {
   CHECK(all.Wait().ok());
 }
 
-TEST_CASE("a stop cancels what has not ended, and what begins later") {
+TEST_CASE("fault 35: a stop cancels what has not ended, and what begins later") {
   std::atomic<int> cancelled{0};
   std::atomic<bool> stop{false};
   const StopFlag::Scope scope(&stop);

@@ -80,7 +80,7 @@ class Row {
   std::shared_ptr<const expr::RowKernel> kernel_;
 };
 
-TEST_CASE("functions whose rows may take long look for a stop all over a row") {
+TEST_CASE("fault 35: functions whose rows may take long look for a stop all over a row") {
   const TensorType text = {DType::kString, {}};
   const Case cases[] = {
       {"sort", {{DType::kFloat64, {1 << 20}}}, {int64_t{-1}}},
