@@ -66,8 +66,7 @@ TEST_CASE("fault 35: tokenizers look for a stop all over a text and all over ids
       // Some make few ids of a text. Ranks of tiktoken are put together in 15 ns each.
       const std::vector<uint32_t> once = ids;
       const size_t wanted = size_t{1} << (absl::StrContains(name, "tiktoken") ? 23 : 20);
-      while (!once.empty() && ids.size() < wanted)
-        ids.insert(ids.end(), once.begin(), once.end());
+      while (!once.empty() && ids.size() < wanted) ids.insert(ids.end(), once.begin(), once.end());
       test::CheckStopsSoon([&] {
         std::string back;
         const absl::Status status = tokenizer->Decode(ids, false, false, &back);
