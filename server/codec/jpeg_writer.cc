@@ -25,6 +25,7 @@ struct Writer {
   char message[JMSG_LENGTH_MAX] = "";
   unsigned char* file = nullptr;
   unsigned long bytes = 0;  // NOLINT: libjpeg's type
+  bool is_whole = false;
 
   [[noreturn]] static void Fail(j_common_ptr info) {
     auto& writer = *static_cast<Writer*>(info->client_data);
@@ -34,6 +35,9 @@ struct Writer {
   static void OutputMessage(j_common_ptr) {}
 
   ~Writer() {
+    // libjpeg tells where its memory is at the end alone. It has grown since then, if this ends
+    // before, by an error or a stop.
+    if (!is_whole && info.dest != nullptr) info.dest->term_destination(&info);
     jpeg_destroy_compress(&info);
     std::free(file);
   }
@@ -76,6 +80,7 @@ struct Writer {
       jpeg_write_scanlines(&info, &row, 1);
     }
     jpeg_finish_compress(&info);
+    is_whole = true;
     return true;
   }
 };

@@ -118,12 +118,20 @@ class Ending:
             time.sleep(0.05)
 
 
-def end(processes):
+def send(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
+def end(processes, daemon):
+    """At once, as the daemon sees it: it is not to give the row of the first to another that ends a moment later, for which the row would count
+    as one that ends its worker twice."""
+    send(daemon, signal.SIGSTOP)
     for process in processes:
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+        send(process, signal.SIGKILL)
+    send(daemon, signal.SIGCONT)
 
 
 def kill(what, trainer, trainers, dice, ending):
@@ -138,7 +146,7 @@ def kill(what, trainer, trainers, dice, ending):
             return False
         for other in hit:
             other.next_worker = steps[other] + STEPS_AHEAD
-        end([dice.choice(workers)] if what == "worker" else workers)
+        end([dice.choice(workers)] if what == "worker" else workers, daemon)
         return True
     if what in ("daemon", "all") and daemon is None:
         return False
@@ -149,13 +157,13 @@ def kill(what, trainer, trainers, dice, ending):
         if daemon is not None:
             ending.add(daemon, f"the daemon of {trainer.name}, whose {what} was killed")
     if what == "daemon":
-        end([daemon])
+        send(daemon, signal.SIGKILL)
     elif what == "trainer":
         trainer.kill()
     else:
         dying = [daemon, *workers]
         dice.shuffle(dying)
-        end(dying)
+        end(dying, daemon)
         trainer.kill()
     return True
 
