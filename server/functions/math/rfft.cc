@@ -19,6 +19,8 @@ constexpr int64_t kLengthMax = 1 << 20;
 constexpr int64_t kLargestOfProducts = 50;
 // A transform of so many numbers looks for a stop.
 constexpr int64_t kLookedAtFrom = 1 << 16;
+// Of a number of a short one, as StopLook counts it.
+constexpr uint64_t kValueWork = 16;
 
 // Without the special cases of std::complex, whose products look for infinities.
 struct Complex {
@@ -258,7 +260,9 @@ class Rfft final : public RowKernel {
     const int64_t rows = *elements / static_cast<int64_t>(2 * count);
     const uint8_t* from = in.data;
     if (rows == 0) out.Reserve(0);
+    StopLook look;
     for (int64_t row = 0; row < rows; ++row) {
+      look.Did(static_cast<uint64_t>(length_) * kValueWork);
       Read(from, size, values);
       from += static_cast<size_t>(size) * DTypeSize(dtype_);
       if (is_even_) {

@@ -93,7 +93,7 @@ TEST_CASE("fault 35: functions whose rows may take long look for a stop all over
       {"searchsorted", {{DType::kUint8, {1 << 22}}, {DType::kUint8, {1 << 22}}}, {{}}},
       {"rfft", {{DType::kFloat64, {8, 1 << 18}}}, {{}}},
       {"rfft", {{DType::kFloat64, {4, 99991}}}, {{}}},
-      {"rfft", {{DType::kFloat64, {1 << 14, 96}}}, {{}}},
+      {"rfft", {{DType::kFloat64, {1 << 16, 96}}}, {{}}},
       {"regex_replace", {text}, {std::string("[\\x01-\\x20]"), std::string("bb"), true}},
       {"regex_replace", {text}, {std::string("(.)\\x02*"), std::string("\\1\\0"), true}},
       {"regex_replace", {text}, {std::string(""), std::string("-"), true}},
