@@ -1,6 +1,7 @@
 // A change that waits for an epoch: no step of that epoch is seen before it is written down where
 // it began.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -63,9 +64,15 @@ TEST_CASE("an epoch whose beginning cannot be written down waits until it can be
   RequestedChange withdraw;
   withdraw.withdraw = true;
   CHECK(absl::StrContains(pipeline.Update(withdraw).status().message(), "is just being begun"));
+  // Others tell of the end of the pause meanwhile.
+  test::Until([&] {
+    std::lock_guard<std::mutex> lock(mutex);
+    return std::any_of(told.begin(), told.end(), [](const std::string& text) {
+      return absl::StrContains(text, "epoch 1 waits at step 4");
+    });
+  });
   {
     std::lock_guard<std::mutex> lock(mutex);
-    CHECK(absl::StrContains(told.back(), "epoch 1 waits at step 4"));
     CHECK(kept.back().history.back().step() == 0);
   }
   fails = false;
