@@ -1,5 +1,6 @@
 """The functions of the expression language, a page for each family. A family is the folder of server/functions that registers the function."""
 
+import functools
 import importlib.util
 import json
 import pathlib
@@ -38,9 +39,20 @@ def families(functions):
     return made
 
 
+def _functions():
+    return json.loads((ROOT / "docs/functions.json").read_text(encoding="utf-8"))
+
+
+@functools.cache
+def page_of(name):
+    """The page that a function stands on: its family's; of any other name, the overview."""
+    family = next((family for family, members in families(_functions()).items() if any(member["name"] == name for member in members)), "index")
+    return f"reference/functions/{family}.md"
+
+
 def pages():
     """(title, path, text) of each page, the overview first."""
-    functions = json.loads((ROOT / "docs/functions.json").read_text(encoding="utf-8"))
+    functions = _functions()
     manual = _manual()
     overview = (
         "# Functions\n\nFunctions work on tensors inside of `map`. In Python they are `penstock.functions.NAME`, and most also have their name of "

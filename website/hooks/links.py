@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 
+import functions_page
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -121,4 +122,6 @@ def _rewritten(match, place, uri):
     if target is None:
         return match[0]
     page = f"source/{target}.md" if _hidden(target) else _page_of(target)
+    if target == "docs/functions.md":
+        page = functions_page.page_of(anchor[1:])
     return f"]({os.path.relpath(page, os.path.dirname(uri) or '.')}{anchor})"
