@@ -338,7 +338,8 @@ def test_commands_index_verify_and_inspect_what_lies_at_addresses(server, serve,
     daemon, command = serve(f'allow: "http://" allow_local: "{server.url}/"', PENSTOCK_CACHE_DIR=str(indices))
     before = len(server.ranges)
     assert command("create", spec(tmp_path, address, shuffled=True)).code == 0
-    assert len(server.ranges) - before <= 3
+    # The pipeline may have begun to read ahead.
+    assert len(server.ranges) - before <= 6
     shuffled = numbers(daemon)
     assert shuffled != list(range(_RECORDS)) and sorted(shuffled) == list(range(_RECORDS))
 
