@@ -1,15 +1,20 @@
 """The control plane by TCP: certificates on both sides, rules by their names, limits. The authority and the certificates are made here."""
 
+import pathlib
 import re
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 
 import pytest
 
-from certificates import Authority
 from programs import Daemon, Penstock, eventually, free_port
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "support"))
+
+from certificates import Authority  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 

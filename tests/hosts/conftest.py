@@ -5,7 +5,8 @@ import importlib.util
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "e2e"))
+for _folder in ("e2e", "support"):
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / _folder))
 
 collect_ignore = [
     name for name, package in (("test_torchrun.py", "torch"), ("test_many_hosts_page.py", "torch"), ("test_ray.py", "ray")) if importlib.util.find_spec(package) is None
