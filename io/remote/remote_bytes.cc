@@ -190,6 +190,7 @@ bool RemoteBytes::Cover(uint64_t offset, uint64_t end, bool alone, bool is_wante
     made->offset = begin;
     made->bytes = stop - begin;
     made->memory = memory;
+    made->is_in_order = !alone;
     spans_.emplace(begin, std::move(span));
     RangeJob job;
     job.maker = maker_;

@@ -36,8 +36,12 @@ uint64_t SpanPool::ahead_bytes() const {
 }
 
 bool SpanPool::MakeRoom(uint64_t bytes, bool is_wanted) {
-  while (bytes_ + bytes > bytes_max_ && !going_.empty()) {
-    Span* const first = going_.front();
+  while (bytes_ + bytes > bytes_max_) {
+    Span* first = nullptr;
+    for (const std::list<Span*>* queue : {&passed_in_order_, &passed_, &looked_}) {
+      if (first == nullptr && !queue->empty()) first = queue->front();
+    }
+    if (first == nullptr) break;
     // Who only reads ahead takes nothing from those who have not read theirs yet.
     if (!is_wanted && !first->was_passed) return false;
     first->owner->Forget(first);
@@ -76,24 +80,38 @@ std::shared_ptr<uint8_t> SpanPool::Take(uint64_t bytes, bool is_wanted) {
 }
 
 void SpanPool::Add(Span* span) {
-  if (span->may_go || span->pins > 0 || span->state != Span::State::kHere) return;
-  span->place =
-      span->was_passed ? going_.insert(going_.begin(), span) : going_.insert(going_.end(), span);
-  span->may_go = true;
+  if (span->queue != nullptr || span->pins > 0 || span->state != Span::State::kHere) return;
+  span->queue = !span->was_passed ? &looked_ : span->is_in_order ? &passed_in_order_ : &passed_;
+  span->place = span->queue->insert(span->queue->end(), span);
+  if (span->queue != &passed_in_order_) return;
+  passed_in_order_bytes_ += span->bytes;
+  ForgetPassed();
+}
+
+void SpanPool::ForgetPassed() {
+  // A record that goes on in the next block is read again from its beginning.
+  const uint64_t kept = 2 * block_bytes() * static_cast<uint64_t>(std::max(readers_, 1));
+  while (passed_in_order_bytes_ > kept && passed_in_order_.size() > 1) {
+    Span* const first = passed_in_order_.front();
+    first->owner->Forget(first);
+  }
+}
+
+void SpanPool::TakeOut(Span* span) {
+  if (span->queue == nullptr) return;
+  if (span->queue == &passed_in_order_) passed_in_order_bytes_ -= span->bytes;
+  span->queue->erase(span->place);
+  span->queue = nullptr;
 }
 
 void SpanPool::Touch(Span* span, bool passed) {
   span->was_passed |= passed;
-  if (span->may_go) {
-    going_.erase(span->place);
-    span->may_go = false;
-  }
+  TakeOut(span);
   Add(span);
 }
 
 void SpanPool::Remove(Span* span) {
-  if (span->may_go) going_.erase(span->place);
-  span->may_go = false;
+  TakeOut(span);
   bytes_ -= span->bytes;
 }
 

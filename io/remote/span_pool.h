@@ -2,8 +2,11 @@
 //
 //     Span        consecutive bytes of one object: coming, here, or failed
 //     SpanPool    what all of them together may take, and which go first: those that were read to
-//                 their end, then those that were looked at least lately. One that somebody has
-//                 asked for stays until it has been read.
+//                 their end, the longest ago first, then those that were looked at least lately.
+//                 One that somebody has asked for stays until it has been read.
+//
+// Who reads an object from front to back does not come back: of what was read so, only the last few
+// blocks stay, though there is room. Their memory is warm, and the next blocks come into it.
 //
 // Threads:  a SpanPool's mutex guards all spans; bytes that are here are constant and are copied
 //           without it.
@@ -45,8 +48,9 @@ struct Span {
     std::function<void(const absl::Status&)> tell;
   };
   std::vector<Waiting> waiting;
-  std::list<Span*>::iterator place;  // among those that may go, while it is here
-  bool may_go = false;
+  std::list<Span*>* queue = nullptr;  // of the pool: where it waits to go; null: it may not
+  std::list<Span*>::iterator place;   // there
+  bool is_in_order = false;           // it was fetched for who reads from front to back
   bool was_passed = false;
 
   uint64_t end() const { return offset + bytes; }
@@ -88,12 +92,17 @@ class SpanPool {
 
  private:
   bool MakeRoom(uint64_t bytes, bool is_wanted);
+  void TakeOut(Span* span);
+  // Those of who reads from front to back, but for the last few.
+  void ForgetPassed();
 
   const uint64_t bytes_max_;
   std::mutex mutex_;
   uint64_t bytes_ = 0;  // of spans
   int readers_ = 0;
-  std::list<Span*> going_;  // those that may go, the first first
+  // Those that may go, the first first: read from front to back, read, looked at.
+  std::list<Span*> passed_in_order_, passed_, looked_;
+  uint64_t passed_in_order_bytes_ = 0;
   struct Blocks;
   std::shared_ptr<Blocks> blocks_ = MakeBlocks();
   static std::shared_ptr<Blocks> MakeBlocks();

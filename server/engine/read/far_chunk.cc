@@ -1,6 +1,5 @@
 #include "server/engine/read/far_chunk.h"
 
-#include "base/memory_block.h"
 #include "io/record/tfrecord_frame.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/arrived_file.h"
@@ -25,25 +24,25 @@ FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage
   ReadChunk(arrived, offset, expect_late, chunk, on_damage);
   if (arrived.missing_bytes() > 0 && !chunk->error.ok())
     CutAt(chunk->records.size(), chunk->next_offset, chunk);
-  // Kept: else each chunk would begin with zeros of a record's size.
-  thread_local MemoryBlock late;
   for (size_t i = 0; i < chunk->records.size(); ++i) {
     const RecordChunk::Record& record = chunk->records[i];
     const uint8_t* data = record.late ? nullptr : cells.Keep(chunk->data(record), record.length);
     if (record.late && record.length <= kCarriedBytes) {
-      if (late == nullptr) late = AllocateMemoryBlock(kCarriedBytes + kRecordFooterBytes);
-      const size_t bytes = record.length + kRecordFooterBytes;
+      const uint32_t bytes = record.length + kRecordFooterBytes;
+      uint8_t* const cell = cells.Take(bytes);
       const absl::StatusOr<size_t> read =
-          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(late.get(), bytes));
+          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(cell, bytes));
+      if (read.ok() && *read == bytes && DataHolds(cell, record.length)) {
+        data = cell;
+        chunk->bytes_read += bytes;
+      } else {
+        // What is damaged is told of by who works on it.
+        cells.GiveBack(cell, bytes);
+      }
       if (!read.ok() && arrived.missing_offset() == record.offset + kRecordHeaderBytes) {
         chunk->next_is_late = true;
         CutAt(i, record.offset, chunk);
         break;
-      }
-      // What is damaged is told of by who works on it.
-      if (read.ok() && *read == bytes && DataHolds(late.get(), record.length)) {
-        data = cells.Keep(late.get(), record.length);
-        chunk->bytes_read += bytes;
       }
     }
     records->push_back({data, record.offset, record.length, file, 0});

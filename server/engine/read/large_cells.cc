@@ -44,6 +44,7 @@ uint8_t* LargeCells::Take(size_t length) {
   const size_t cell_bytes = CellBytes(length);
   Size& size = sizes_[cell_bytes];
   Slab& slab = size.with_room.empty() ? *Grow(cell_bytes, size) : *size.with_room.back();
+  if (size.unused == &slab) size.unused = nullptr;
   ++used_;
   ++slab.used;
   if (!slab.has_room()) size.with_room.pop_back();
@@ -56,14 +57,19 @@ uint8_t* LargeCells::Take(size_t length) {
 void LargeCells::Release(const uint8_t* record) {
   const auto found = std::prev(slabs_.upper_bound(record));
   Slab& slab = found->second;
-  std::vector<Slab*>& with_room = sizes_[slab.cell_bytes].with_room;
-  if (!slab.has_room()) with_room.push_back(&slab);
+  Size& size = sizes_[slab.cell_bytes];
+  if (!slab.has_room()) size.with_room.push_back(&slab);
   slab.free.push_back(const_cast<uint8_t*>(record));
   --slab.used;
   --used_;
-  if (slab.used > 0 || with_room.size() == 1) return;
-  std::erase(with_room, &slab);
-  slabs_.erase(found);
+  if (slab.used > 0) return;
+  std::erase(size.with_room, &slab);
+  if (size.unused != nullptr) {
+    slabs_.erase(found);
+    return;
+  }
+  size.unused = &slab;
+  size.with_room.insert(size.with_room.begin(), &slab);
 }
 
 }  // namespace penstock

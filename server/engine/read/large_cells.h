@@ -8,7 +8,8 @@
 //
 // Threads:  one at a time (RecordStore's lock).
 // Owns:     all cells, until destruction; a slab without a used cell is given back to the system
-//           while another of its size has room.
+//           while another of its size has none either. That one stays, since the system clears the
+//           memory of a new one.
 // Limits:   cells of kLateRecordBytes to kMaxCellBytes; larger records have memory of their own.
 //           Behind every record 64 bytes are readable.
 // Cost:     Take and Release: a search among the slabs.
@@ -50,7 +51,8 @@ class LargeCells {
     bool has_room() const { return used < cells; }
   };
   struct Size {
-    std::vector<Slab*> with_room;
+    std::vector<Slab*> with_room;  // the one that is taken from last
+    Slab* unused = nullptr;        // one of them without a used cell, at the beginning
     size_t next_slab_cells = 1;
   };
   using Slabs = std::map<const uint8_t*, Slab>;
@@ -59,7 +61,7 @@ class LargeCells {
 
   size_t used_ = 0;
   Slabs slabs_;  // by their addresses
-  std::map<size_t, Size> sizes_;
+  std::map<size_t, Size> sizes_;  // by the bytes of a cell
 };
 
 }  // namespace penstock

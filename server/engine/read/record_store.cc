@@ -143,6 +143,17 @@ uint8_t* CellCache::Take(uint32_t length) {
   return cell;
 }
 
+void CellCache::GiveBack(uint8_t* cell, uint32_t length) {
+  if (length > kLateRecordBytes) {
+    RecordRef record;
+    record.data = cell;
+    record.length = length;
+    store_.Release(absl::MakeConstSpan(&record, 1));
+  } else {
+    classes_[RecordStore::ClassOf(length)].push_back(cell);
+  }
+}
+
 void CellCache::Drain() {
   for (size_t i = 0; i < classes_.size(); ++i) {
     if (classes_[i].empty()) continue;

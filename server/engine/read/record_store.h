@@ -104,10 +104,8 @@ class CellCache {
   // A cell for `length` bytes, or memory of its own above kLateRecordBytes.
   uint8_t* Take(uint32_t length);
 
-  // A cell of this cache's that nothing was put into.
-  void GiveBack(uint8_t* cell, uint32_t length) {
-    classes_[RecordStore::ClassOf(length)].push_back(cell);
-  }
+  // A cell, or memory, that was taken for `length` bytes, and that nobody knows of.
+  void GiveBack(uint8_t* cell, uint32_t length);
 
   // A copy of the record in a cell of its own. At least 63 bytes behind `data` must be readable.
   const uint8_t* Keep(const uint8_t* data, uint32_t length);
