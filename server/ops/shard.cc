@@ -29,14 +29,21 @@ class ShardOp final : public ChainedOrderOp {
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
+    // All of them at once, however many: the input knows how to leave out many, and looks at who
+    // waits meanwhile. What no number can hold is several calls.
+    constexpr uint64_t kMost = UINT64_MAX / 2;
     while (*skipped < count) {
-      Pulled result = LeaveOut();
+      const uint64_t turns = std::min(count - *skipped - 1, (kMost - to_leave_out_) / num_shards_);
+      uint64_t passed = 0;
+      const Pulled result = input().Skip(to_leave_out_ + turns * num_shards_ + 1, &passed);
+      if (passed <= to_leave_out_) {
+        to_leave_out_ -= passed;
+      } else {
+        const uint64_t behind_first = passed - to_leave_out_ - 1;
+        *skipped += 1 + behind_first / num_shards_;
+        to_leave_out_ = num_shards_ - 1 - behind_first % num_shards_;
+      }
       if (result != Pulled::kSome) return result;
-      uint64_t left_out = 0;
-      result = input().Skip(1, &left_out);
-      if (result != Pulled::kSome) return result;
-      ++*skipped;
-      to_leave_out_ = num_shards_ - 1;
     }
     return Pulled::kSome;
   }

@@ -41,7 +41,7 @@ TEST_CASE("Every op of a spec stands in the contract's table") {
     // They want an interpreter: tests/client/python_functions_test.py and python_generator_test.py
     // hold them to the same.
     if (name == "python" || name == "from_generator") continue;
-    CAPTURE(name);
+    INFO("no pipeline of tests/ops/contract_pipelines.h has the op " << name);
     CHECK(absl::StrContains(all, absl::StrCat(" ", name, " {")));
   }
 }

@@ -175,6 +175,26 @@ TEST_CASE("repeat, take and skip count elements before batch and batches after i
   }
 }
 
+TEST_CASE("shard leaves out many elements at once") {
+  const auto elements = [](const std::string& ops) {
+    return Int64s(RunText(absl::StrCat("stage { range { stop: 4611686018427387904 } } ", ops,
+                                       " stage { take { count: 2 } } stage { batch { batch_size: "
+                                       "2 } }")));
+  };
+  CHECK(elements("stage { shard { num_shards: 3 index: 1 } } stage { skip { count: "
+                 "1000000000000000000 } }") ==
+        std::vector<int64_t>{3000000000000000001, 3000000000000000004});
+  // More than there are, and more than a number holds.
+  CHECK(elements("stage { shard { num_shards: 3 index: 1 } } stage { skip { count: "
+                 "9000000000000000000 } }")
+            .empty());
+  CHECK(elements("stage { shard { num_shards: 4000000000000000000 index: 7 } } stage { skip { "
+                 "count: 1 } }") == std::vector<int64_t>{4000000000000000007});
+  CHECK(elements("stage { skip { count: 5 } } stage { shard { num_shards: 2 } } stage { shard { "
+                 "num_shards: 2 index: 1 } } stage { skip { count: 3 } }") ==
+        std::vector<int64_t>{19, 23});
+}
+
 TEST_CASE("The epoch of a batch is that of its first row") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 5);
