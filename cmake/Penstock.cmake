@@ -17,15 +17,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Objects do not depend on the build directory that they are made in: several of them share one cache.
-  set(ccache_settings CCACHE_NOHASHDIR=1)
-  if(PENSTOCK_PRECOMPILE)
-    # By the lists of what was included, and without the preprocessor. Asked what a precompiled header is to be made of, that reads the old one in its
-    # place, whatever has changed: ccache would hand out what was once made in the place of the same old one, of another branch's headers.
-    # tests/config/test_precompiled.py shows it.
-    list(APPEND ccache_settings CCACHE_DEPEND=1)
-  endif()
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache_settings} ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/ccache.sh ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
