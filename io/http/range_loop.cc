@@ -24,13 +24,15 @@ void Count(std::atomic<uint64_t>& all, std::atomic<uint64_t> FetchCounters::*of_
 // Connections that are kept when nothing is under way.
 constexpr long kKeptConnections = 256;
 constexpr int kLongestWaitMs = 1'000;
+// What 100 ms to the first byte and a gigabyte a second ask for, in blocks of 8 MiB and a margin.
+constexpr int kFirstUnderWay = 32;
 
 }  // namespace
 
 RangeFetcher::Loop::Loop(const Options& options)
     : options_(options),
       multi_((InitCurl(), curl_multi_init())),
-      aimd_(std::min(16, options.most_under_way), options.most_under_way),
+      aimd_(std::min(kFirstUnderWay, options.most_under_way), options.most_under_way),
       dice_(options.seed != 0 ? options.seed : std::random_device{}()) {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
   bell_->multi = multi_;

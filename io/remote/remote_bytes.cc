@@ -252,11 +252,12 @@ void RemoteBytes::EndsReading() {
   if (!std::exchange(is_read_, false)) return;
   pool_.Reads(-1);
   ahead_to_ = 0;
-  window_ = SpanPool::kFirstBytes;
+  window_ = 0;
 }
 
 void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
   BeginsToRead();
+  if (window_ == 0) window_ = pool_.first_window();
   // A jump begins anew.
   if (offset > ahead_to_ || ahead_to_ > offset + 2 * pool_.ahead_bytes()) {
     ahead_to_ = offset;
@@ -270,6 +271,7 @@ void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
   const auto last = First(target == 0 ? 0 : target - 1);
   if (last != spans_.end()) ahead_to_ = std::max(ahead_to_, last->second->end());
   window_ = std::min(std::max(2 * window_, 2 * pool_.block_bytes()), pool_.ahead_bytes());
+  pool_.ReadsAhead(window_);
 }
 
 uint64_t RemoteBytes::Want(uint64_t offset, uint64_t bytes, bool alone, const Counters& counters,

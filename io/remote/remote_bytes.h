@@ -100,7 +100,7 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   uint64_t demand_number_ = 0;
   uint64_t span_number_ = 0;
   uint64_t ahead_to_ = 0;
-  uint64_t window_ = SpanPool::kFirstBytes;
+  uint64_t window_ = 0;  // 0: nobody has begun to read
   bool is_read_ = false;
 };
 

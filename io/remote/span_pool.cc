@@ -35,6 +35,10 @@ uint64_t SpanPool::ahead_bytes() const {
                               kFirstBytes, uint64_t{256} << 20);
 }
 
+uint64_t SpanPool::first_window() const {
+  return std::clamp(farthest_window_ / 2, kFirstBytes, ahead_bytes());
+}
+
 bool SpanPool::MakeRoom(uint64_t bytes, bool is_wanted) {
   while (bytes_ + bytes > bytes_max_) {
     Span* first = nullptr;

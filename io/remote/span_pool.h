@@ -87,6 +87,10 @@ class SpanPool {
   uint64_t block_bytes() const;
   // How far each of them may read ahead.
   uint64_t ahead_bytes() const;
+  // How far one reads ahead that has just been begun: little where nothing is known, so that there
+  // is something to begin with soon; half as far as the others came, once some were read on.
+  uint64_t first_window() const;
+  void ReadsAhead(uint64_t window) { farthest_window_ = std::max(farthest_window_, window); }
 
   uint64_t bytes() const { return bytes_; }
 
@@ -100,6 +104,7 @@ class SpanPool {
   std::mutex mutex_;
   uint64_t bytes_ = 0;  // of spans
   int readers_ = 0;
+  uint64_t farthest_window_ = 0;
   // Those that may go, the first first: read from front to back, read, looked at.
   std::list<Span*> passed_in_order_, passed_, looked_;
   uint64_t passed_in_order_bytes_ = 0;
