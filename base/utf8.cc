@@ -1,8 +1,15 @@
 #include "base/utf8.h"
 
 #include "absl/strings/escaping.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
+namespace {
+
+// As many bytes as ReplaceNoUtf8() copies at once, at least: between two looks for a stop.
+constexpr size_t kPieceBytes = size_t{64} << 10;
+
+}  // namespace
 
 int32_t DecodeUtf8(absl::string_view text, size_t* bytes) {
   const auto first = static_cast<unsigned char>(text[0]);
@@ -43,15 +50,26 @@ int32_t DecodeUtf8(absl::string_view text, size_t* bytes) {
 std::string ReplaceNoUtf8(absl::string_view text) {
   std::string replaced;
   replaced.reserve(text.size());
+  StopLook look;
+  const char* kept = text.data();
+  const auto copy_to = [&](const char* end) {
+    look.Did(end - kept);
+    replaced.append(kept, end);
+    kept = end;
+  };
   while (!text.empty()) {
     size_t bytes = 0;
-    if (DecodeUtf8(text, &bytes) >= 0) {
-      replaced.append(text.data(), bytes);
-    } else {
-      replaced += "\xef\xbf\xbd";
-    }
+    const bool is_character = DecodeUtf8(text, &bytes) >= 0;
+    if (!is_character || static_cast<size_t>(text.data() - kept) >= kPieceBytes)
+      copy_to(text.data());
     text.remove_prefix(bytes);
+    if (!is_character) {
+      replaced += "\xef\xbf\xbd";
+      kept = text.data();
+      look.Did(bytes);
+    }
   }
+  copy_to(text.data());
   return replaced;
 }
 
