@@ -8,6 +8,7 @@
 // Owns:     the process: it is ended with the object.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <array>
@@ -60,6 +61,10 @@ class WorkerProcess {
 
  protected:
   WorkerProcess() = default;
+
+  // As recvmsg(), without waiting. A peer that ends with messages unread is told by ECONNRESET, once
+  // and in front of what it has sent before (unix(7) says neither): that is received nevertheless.
+  static ssize_t ReceivePacket(int socket, msghdr* header);
 
   // Makes what both have in common. Returns the worker's end of the socket.
   absl::StatusOr<ring::Descriptor> Open(const std::string& configuration);
