@@ -3,6 +3,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,10 @@
 
 namespace penstock {
 namespace {
+
+constexpr size_t kRiffHeadBytes = 8;
+// Of the largest image, some 30 ms each.
+constexpr size_t kPieces = 64;
 
 const char* Words(VP8StatusCode code) {
   switch (code) {
@@ -24,6 +29,11 @@ const char* Words(VP8StatusCode code) {
     default:
       return "its bits make no image";
   }
+}
+
+// The length of the RIFF chunk behind its head. REQUIRES: IsWebp().
+uint64_t RiffBytes(const uint8_t* data) {
+  return data[4] | data[5] << 8 | data[6] << 16 | uint64_t{data[7]} << 24;
 }
 
 template <typename... Words>
@@ -48,6 +58,7 @@ absl::StatusOr<FramesShape> WebpDecoder::Start(const uint8_t* data, size_t size,
                                                const WebpOptions& options) {
   data_ = data;
   size_ = size;
+  pixels_at_once_ = options.pixels_at_once;
   // libwebp would take what stands inside of the RIFF chunk alone, too.
   if (!IsWebp(data, size))
     return absl::DataLossError(absl::StrCat("no WebP image by its first bytes: ", size, " bytes"));
@@ -98,8 +109,32 @@ absl::Status WebpDecoder::DecodeStill(uint8_t* pixels) const {
   config.output.u.RGBA.rgba = pixels;
   config.output.u.RGBA.stride = static_cast<int>(shape_.width * shape_.channels);
   config.output.u.RGBA.size = shape_.bytes();
+  if (shape_.height * shape_.width > pixels_at_once_ && DecodeInPieces(&config))
+    return absl::OkStatus();
   const VP8StatusCode code = WebPDecode(data_, size_, &config);
   return code == VP8_STATUS_OK ? absl::OkStatus() : Damaged(Words(code));
+}
+
+bool WebpDecoder::DecodeInPieces(WebPDecoderConfig* config) const {
+  // Where the RIFF chunk is longer than the file, libwebp refuses the whole and takes pieces.
+  if (RiffBytes(data_) > size_ - kRiffHeadBytes) return false;
+  const std::unique_ptr<WebPIDecoder, void (*)(WebPIDecoder*)> decoder(
+      WebPIDecode(nullptr, 0, config), &WebPIDelete);
+  if (decoder == nullptr) return false;
+  const size_t piece = (size_ + kPieces - 1) / kPieces;
+  size_t given = std::min(size_, size_ / 8 + piece);
+  while (true) {
+    CheckStop();
+    const VP8StatusCode code = WebPIUpdate(decoder.get(), data_, given);
+    if (code == VP8_STATUS_OK) return true;
+    if (code != VP8_STATUS_SUSPENDED || given == size_) return false;
+    int rows = 0;
+    const bool has_begun =
+        WebPIDecGetRGB(decoder.get(), &rows, nullptr, nullptr, nullptr) != nullptr && rows > 0;
+    // Tables that stand in front of the pixels are read from the beginning each time, until they are
+    // there: seven times at most, three times as much as once.
+    given = std::min(size_, has_begun ? given + piece : given + given / 2 + piece);
+  }
 }
 
 absl::Status WebpDecoder::DecodeFrames(uint8_t* pixels) {
