@@ -65,6 +65,7 @@ absl::StatusOr<FramesShape> WebpDecoder::Start(const uint8_t* data, size_t size,
   WebPBitstreamFeatures features;
   const VP8StatusCode code = WebPGetFeatures(data, size, &features);
   if (code != VP8_STATUS_OK) return Damaged(Words(code));
+  is_lossless_ = features.format == 2;
   shape_ = {1, features.height, features.width, features.has_alpha != 0 ? 4 : 3};
   if (shape_.height > kWebpSideMax || shape_.width > kWebpSideMax ||
       shape_.height * shape_.width > kWebpPixelsMax) {
@@ -122,18 +123,20 @@ bool WebpDecoder::DecodeInPieces(WebPDecoderConfig* config) const {
       WebPIDecode(nullptr, 0, config), &WebPIDelete);
   if (decoder == nullptr) return false;
   const size_t piece = (size_ + kPieces - 1) / kPieces;
-  size_t given = std::min(size_, size_ / 8 + piece);
+  // Of a lossless image tables stand in front of the pixels, which are read from the beginning with
+  // each piece until they are there, from an eighth of the file on. So pieces grow until then: seven
+  // of them at most, and three times the work of one.
+  bool grows = is_lossless_;
+  size_t given = std::min(size_, grows ? size_ / 8 + piece : piece);
   while (true) {
     CheckStop();
     const VP8StatusCode code = WebPIUpdate(decoder.get(), data_, given);
     if (code == VP8_STATUS_OK) return true;
     if (code != VP8_STATUS_SUSPENDED || given == size_) return false;
     int rows = 0;
-    const bool has_begun =
-        WebPIDecGetRGB(decoder.get(), &rows, nullptr, nullptr, nullptr) != nullptr && rows > 0;
-    // Tables that stand in front of the pixels are read from the beginning each time, until they are
-    // there: seven times at most, three times as much as once.
-    given = std::min(size_, has_begun ? given + piece : given + given / 2 + piece);
+    if (WebPIDecGetRGB(decoder.get(), &rows, nullptr, nullptr, nullptr) != nullptr && rows > 0)
+      grows = false;
+    given = std::min(size_, grows ? given + given / 2 + piece : given + piece);
   }
 }
 

@@ -75,6 +75,7 @@ class WebpDecoder {
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
   int64_t pixels_at_once_ = 0;
+  bool is_lossless_ = false;
   FramesShape shape_;
   std::unique_ptr<WebPAnimDecoder, Delete> animation_;  // null for a still image
 };
