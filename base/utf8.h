@@ -26,7 +26,7 @@ inline size_t CountUtf8(absl::string_view text) {
 int32_t DecodeUtf8(absl::string_view text, size_t* bytes);
 
 // The text with U+FFFD in the place of each longest beginning of a character that is none: what
-// Python's decoders make with errors="replace".
+// Python's decoders make with errors="replace". A long text looks for a stop (base/stop_flag.h).
 std::string ReplaceNoUtf8(absl::string_view text);
 
 // For messages, which may quote any bytes: every byte that is no UTF-8 as \xNN, and only as many

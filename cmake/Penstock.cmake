@@ -17,8 +17,7 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Objects do not depend on the build directory that they are made in: several of them share one cache.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1 ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/cmake/ccache.sh ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 
