@@ -124,8 +124,8 @@ bool WebpDecoder::DecodeInPieces(WebPDecoderConfig* config) const {
   if (decoder == nullptr) return false;
   const size_t piece = (size_ + kPieces - 1) / kPieces;
   // Of a lossless image tables stand in front of the pixels, which are read from the beginning with
-  // each piece until they are there, from an eighth of the file on. So pieces grow until then: seven
-  // of them at most, and three times the work of one.
+  // each piece until they are there, from an eighth of the file on. So pieces grow until then:
+  // seven of them at most, and three times the work of one.
   bool grows = is_lossless_;
   size_t given = std::min(size_, grows ? size_ / 8 + piece : piece);
   while (true) {

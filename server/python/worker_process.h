@@ -62,8 +62,8 @@ class WorkerProcess {
  protected:
   WorkerProcess() = default;
 
-  // As recvmsg(), without waiting. A peer that ends with messages unread is told by ECONNRESET, once
-  // and in front of what it has sent before (unix(7) says neither): that is received nevertheless.
+  // As recvmsg(), without waiting. The end of a peer that has messages unread is told by an
+  // ECONNRESET in front of what it has sent before: that is received nevertheless.
   static ssize_t ReceivePacket(int socket, msghdr* header);
 
   // Makes what both have in common. Returns the worker's end of the socket.
