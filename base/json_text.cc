@@ -10,6 +10,7 @@
 #include <simdjson.h>
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 
 namespace penstock {
@@ -17,6 +18,8 @@ namespace {
 
 // Behind a larger text its memory is given back.
 constexpr size_t kKeptCapacity = size_t{4} << 20;
+// As StopLook counts one.
+constexpr uint64_t kTokenWork = 8;
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool IsSpace(char byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
@@ -30,13 +33,16 @@ int HexValue(char byte) {
 // Where a string begins that has no end, or has a control character in it: what simdjson says
 // without a place.
 JsonFault LocateStringFault(absl::string_view text) {
+  StopLook look;
   for (size_t at = 0; at < text.size(); ++at) {
+    look.Did(1);
     if (text[at] != '"') {
       at += text[at] == '\\';  // it escapes, wherever it stands
       continue;
     }
     const size_t begin = at;
     for (++at; at < text.size() && text[at] != '"'; ++at) {
+      look.Did(1);
       if (text[at] == '\\' && ++at == text.size()) break;
       if (static_cast<unsigned char>(text[at]) < 0x20)
         return {"a string has a control character in it", at};
@@ -48,7 +54,11 @@ JsonFault LocateStringFault(absl::string_view text) {
 
 size_t LocateNoUtf8(absl::string_view text) {
   size_t at = 0, bytes = 0;
-  while (at < text.size() && DecodeUtf8(text.substr(at), &bytes) >= 0) at += bytes;
+  StopLook look;
+  while (at < text.size() && DecodeUtf8(text.substr(at), &bytes) >= 0) {
+    look.Did(bytes);
+    at += bytes;
+  }
   return at;
 }
 
@@ -328,7 +338,9 @@ size_t JsonTokens::Pass(size_t token, JsonFault* fault, size_t around) const {
     return token;
   };
   bool wants_key = false;
+  StopLook look;
   while (true) {
+    look.Did(kTokenWork);
     if (wants_key) {
       if (!PassKey(token, fault)) return token;
       token += 2;
@@ -375,7 +387,9 @@ size_t JsonTokens::Pass(size_t token, JsonFault* fault, size_t around) const {
 
 size_t JsonTokens::Skip(size_t token) const {
   size_t depth = 0;
+  StopLook look;
   do {
+    look.Did(kTokenWork);
     const char first = text_[begins_[token++]];
     if (first == '{' || first == '[') ++depth;
     if (first == '}' || first == ']') --depth;

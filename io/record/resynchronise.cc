@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "base/stop_flag.h"
 #include "io/record/tfrecord_frame.h"
 
 namespace penstock {
 namespace {
+
+// Of a place that is looked at, as StopLook counts it: of zero bytes each is a possible header.
+constexpr uint64_t kPlaceWork = 8;
 
 // Whether the window's first frame, whose length can be believed, is followed by another one or by
 // the end of the file.
@@ -32,12 +36,14 @@ size_t FindHeader(const uint8_t* data, size_t begin, size_t end, uint64_t left_a
 absl::Status Search(ByteWindow& window) {
   uint64_t false_bytes = 0;
   size_t next = 1;
+  StopLook look;
   while (true) {
     if (absl::Status status = window.Ensure(next + kFrameBytes); !status.ok()) return status;
     if (window.size() < next + kFrameBytes) return window.DropAll();
     const size_t end = window.size() - kFrameBytes + 1;
     const uint64_t left = window.plain_end() - window.offset() - next;
     const size_t at = FindHeader(window.data(), next, end, left);
+    look.Did((at - next) * kPlaceWork);
     window.Drop(at);
     next = 0;
     if (at == end) continue;

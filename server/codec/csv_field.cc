@@ -3,15 +3,21 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 
 namespace penstock {
 namespace {
+
+// Of a quotation mark that is looked for, as StopLook counts it.
+constexpr uint64_t kMarkWork = 16;
 
 // A copy with one of each two quotation marks.
 absl::string_view Undoubled(absl::string_view text, Arena& arena) {
   auto* const value = reinterpret_cast<char*>(arena.Allocate(text.size()));
   size_t size = 0;
+  StopLook look;
   for (size_t i = 0; i < text.size(); ++i) {
+    look.Did(1);
     value[size++] = text[i];
     i += text[i] == '"';
   }
@@ -34,7 +40,9 @@ absl::Status TakeCsvField(absl::string_view record, char delim, bool uses_quotes
   }
   bool has_doubled = false;
   size_t end = start + 1;
+  StopLook look;
   for (;; end += 2) {
+    look.Did(kMarkWork);
     end = record.find('"', end);
     if (end == record.npos) {
       return absl::DataLossError(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "server/codec/json_number.h"
 #include "server/codec/json_row.h"
@@ -13,6 +14,8 @@ namespace penstock {
 namespace {
 
 constexpr size_t kShownBytes = 40;
+// Of a list's item, as StopLook counts it.
+constexpr uint64_t kItemWork = 64;
 constexpr size_t kNotFound = ~size_t{0};
 
 std::string Shown(absl::string_view text) {
@@ -131,7 +134,9 @@ class JsonDecoder::Walk {
     Forget(node.places);
     int64_t place = 0;
     ++token;
+    StopLook look;
     while (tokens_.kind(token) != ']') {
+      look.Did(kItemWork);
       for (const int child : node.places) {
         if (paths_.node(child).step.place == place) scratch_.found[child] = token;
       }

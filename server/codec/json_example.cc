@@ -1,8 +1,10 @@
 #include "server/codec/json_example.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "google/protobuf/stubs/logging.h"
@@ -61,7 +63,9 @@ struct Brackets {
 Brackets LookAtBrackets(std::string_view json) {
   Brackets found;
   std::string open;  // the brackets around what is looked at
-  for (size_t at = 0; at < json.size() && !found.too_deep; ++at) {
+  StopLook look;
+  for (size_t at = 0, last = 0; at < json.size() && !found.too_deep; ++at) {
+    look.Did(at - std::exchange(last, at));
     const char byte = json[at];
     if (byte == '"' || byte == '\'') {
       for (++at; at < json.size() && json[at] != byte; ++at) at += json[at] == '\\';

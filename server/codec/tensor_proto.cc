@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/codec/wire.h"
 
 namespace penstock {
@@ -14,6 +15,8 @@ using wire::ReadVarint;
 using wire::SkipField;
 
 constexpr size_t kAxesMax = 16;
+// Of a value in a list, as StopLook counts it.
+constexpr uint64_t kValueWork = 8;
 
 // TensorFlow's codes (types.proto).
 DType FromCode(uint64_t code) {
@@ -138,7 +141,11 @@ absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size) 
   };
   const auto find_rest = [&](uint32_t field, const uint8_t* from, const uint8_t* to) {
     if (field == 2) return ReadTensorShape(from, to, &tensor.type.shape);
-    if (field == 4) content.assign(from, to);
+    if (field == 4) {
+      content.clear();
+      AppendInPieces(&content,
+                     {reinterpret_cast<const char*>(from), static_cast<size_t>(to - from)});
+    }
     return true;
   };
   const uint8_t* const end = data + size;
@@ -162,12 +169,17 @@ absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size) 
     }
     tensor.values = std::move(content);
     if (tensor.type.dtype == DType::kBool) {
-      for (char& flag : tensor.values) flag = flag != 0;
+      InPieces(tensor.values.size(), [&](size_t first, size_t some) {
+        for (size_t i = first; i < first + some; ++i)
+          tensor.values[i] = static_cast<char>(tensor.values[i] != 0);
+      });
     }
     return tensor;
   }
   const ListField list = ListOf(tensor.type.dtype);
+  StopLook look;
   const auto add = [&](uint64_t value) {
+    look.Did(kValueWork);
     // Whatever its bits, a flag is 0 or 1.
     if (tensor.type.dtype == DType::kBool) value = value != 0;
     if (tensor.values.size() < wanted)
@@ -195,12 +207,14 @@ absl::StatusOr<ParsedTensor> ParseTensorProto(const uint8_t* data, size_t size) 
       });
   if (!sound) return absl::DataLossError("not a TensorProto: malformed protobuf message");
   if (tensor.values.empty() && wanted > 0) {
-    tensor.values.assign(wanted, 0);
+    tensor.values.assign(wanted, 0);  // at most 256 MiB
     return tensor;
   }
   tensor.values.reserve(wanted);
-  while (tensor.values.size() < wanted)
+  while (tensor.values.size() < wanted) {
+    look.Did(kValueWork);
     tensor.values.append(tensor.values, tensor.values.size() - element, element);
+  }
   return tensor;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/byte_order.h"
+#include "base/stop_flag.h"
 #include "server/codec/damaged.h"
 #include "server/codec/sound_limits.h"
 
@@ -112,7 +113,9 @@ absl::StatusOr<WavShape> WavDecoder::Start(const uint8_t* file, size_t size) {
 template <float (*sample)(const uint8_t* bytes)>
 void WavDecoder::DecodeBy(int64_t samples, int64_t channels, float* out) const {
   const uint8_t* from = samples_;
+  StopLook look;
   for (int64_t i = 0; i < samples; ++i, from += sample_bytes_ * shape_.channels) {
+    look.Did(static_cast<uint64_t>(channels) * sizeof(float));
     for (int64_t c = 0; c < channels; ++c)
       *out++ = sample(from + std::min(c, shape_.channels - 1) * sample_bytes_);
   }

@@ -3,6 +3,7 @@
 #include <webp/decode.h>
 #include <webp/demux.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,10 @@
 
 namespace penstock {
 namespace {
+
+constexpr size_t kRiffHeadBytes = 8;
+// Of the largest image, some 30 ms each.
+constexpr size_t kPieces = 64;
 
 const char* Words(VP8StatusCode code) {
   switch (code) {
@@ -24,6 +29,11 @@ const char* Words(VP8StatusCode code) {
     default:
       return "its bits make no image";
   }
+}
+
+// The length of the RIFF chunk behind its head. REQUIRES: IsWebp().
+uint64_t RiffBytes(const uint8_t* data) {
+  return data[4] | data[5] << 8 | data[6] << 16 | uint64_t{data[7]} << 24;
 }
 
 template <typename... Words>
@@ -48,12 +58,14 @@ absl::StatusOr<FramesShape> WebpDecoder::Start(const uint8_t* data, size_t size,
                                                const WebpOptions& options) {
   data_ = data;
   size_ = size;
+  pixels_at_once_ = options.pixels_at_once;
   // libwebp would take what stands inside of the RIFF chunk alone, too.
   if (!IsWebp(data, size))
     return absl::DataLossError(absl::StrCat("no WebP image by its first bytes: ", size, " bytes"));
   WebPBitstreamFeatures features;
   const VP8StatusCode code = WebPGetFeatures(data, size, &features);
   if (code != VP8_STATUS_OK) return Damaged(Words(code));
+  is_lossless_ = features.format == 2;
   shape_ = {1, features.height, features.width, features.has_alpha != 0 ? 4 : 3};
   if (shape_.height > kWebpSideMax || shape_.width > kWebpSideMax ||
       shape_.height * shape_.width > kWebpPixelsMax) {
@@ -98,8 +110,34 @@ absl::Status WebpDecoder::DecodeStill(uint8_t* pixels) const {
   config.output.u.RGBA.rgba = pixels;
   config.output.u.RGBA.stride = static_cast<int>(shape_.width * shape_.channels);
   config.output.u.RGBA.size = shape_.bytes();
+  if (shape_.height * shape_.width > pixels_at_once_ && DecodeInPieces(&config))
+    return absl::OkStatus();
   const VP8StatusCode code = WebPDecode(data_, size_, &config);
   return code == VP8_STATUS_OK ? absl::OkStatus() : Damaged(Words(code));
+}
+
+bool WebpDecoder::DecodeInPieces(WebPDecoderConfig* config) const {
+  // Where the RIFF chunk is longer than the file, libwebp refuses the whole and takes pieces.
+  if (RiffBytes(data_) > size_ - kRiffHeadBytes) return false;
+  const std::unique_ptr<WebPIDecoder, void (*)(WebPIDecoder*)> decoder(
+      WebPIDecode(nullptr, 0, config), &WebPIDelete);
+  if (decoder == nullptr) return false;
+  const size_t piece = (size_ + kPieces - 1) / kPieces;
+  // Of a lossless image tables stand in front of the pixels, which are read from the beginning with
+  // each piece until they are there, from an eighth of the file on. So pieces grow until then:
+  // seven of them at most, and three times the work of one.
+  bool grows = is_lossless_;
+  size_t given = std::min(size_, grows ? size_ / 8 + piece : piece);
+  while (true) {
+    CheckStop();
+    const VP8StatusCode code = WebPIUpdate(decoder.get(), data_, given);
+    if (code == VP8_STATUS_OK) return true;
+    if (code != VP8_STATUS_SUSPENDED || given == size_) return false;
+    int rows = 0;
+    if (WebPIDecGetRGB(decoder.get(), &rows, nullptr, nullptr, nullptr) != nullptr && rows > 0)
+      grows = false;
+    given = std::min(size_, grows ? given + given / 2 + piece : given + piece);
+  }
 }
 
 absl::Status WebpDecoder::DecodeFrames(uint8_t* pixels) {

@@ -9,6 +9,10 @@
 //           canvas beside the result.
 // Cost:     libwebp's own, and for animations a copy of each frame.
 //
+// A large still image is decoded in pieces of its file, with a look for a stop between two of them
+// (base/stop_flag.h). Within a piece nothing can stop libwebp: nor within a frame of an animation,
+// a large image that is damaged, or one of a single colour, whose pieces are few bytes.
+//
 // Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked
 // at, as in TensorFlow.
 #pragma once
@@ -22,12 +26,15 @@
 #include "server/codec/frames_shape.h"
 
 struct WebPAnimDecoder;
+struct WebPDecoderConfig;
 
 namespace penstock {
 
 inline constexpr int kWebpSideMax = 16384;
 inline constexpr int64_t kWebpFramesMax = 16384;
 inline constexpr int64_t kWebpPixelsMax = int64_t{64} << 20;
+// Of a still image that is decoded by one call.
+inline constexpr int64_t kWebpPixelsAtOnce = int64_t{4} << 20;
 
 // Whether these are the first bytes of a WebP file, as TensorFlow looks at them.
 bool IsWebp(const uint8_t* data, size_t size);
@@ -36,6 +43,7 @@ struct WebpOptions {
   int channels =
       0;  // 3: RGB, 4: RGB and alpha, 0: as in the image. What the image has not is refused.
   bool first_frame_only = false;  // of an animation
+  int64_t pixels_at_once = kWebpPixelsAtOnce;
 };
 
 class WebpDecoder {
@@ -60,10 +68,14 @@ class WebpDecoder {
   };
 
   absl::Status DecodeStill(uint8_t* pixels) const;
+  // Whether it was decoded; else the call for all of it says what is wrong.
+  bool DecodeInPieces(WebPDecoderConfig* config) const;
   absl::Status DecodeFrames(uint8_t* pixels);
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  int64_t pixels_at_once_ = 0;
+  bool is_lossless_ = false;
   FramesShape shape_;
   std::unique_ptr<WebPAnimDecoder, Delete> animation_;  // null for a still image
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
+#include "base/in_pieces.h"
 
 namespace penstock::expr {
 
@@ -30,15 +31,17 @@ void BroadcastPlaces(const Shape& from, const Shape& to, int64_t* places) {
     stride *= size;
   }
   int64_t place = 0;
-  for (int64_t i = 0; i < elements; ++i) {
-    places[i] = place;
-    for (size_t axis = to.size(); axis-- > 0;) {
-      place += strides[axis];
-      if (++index[axis] < to[axis]) break;
-      place -= strides[axis] * to[axis];
-      index[axis] = 0;
+  InPieces(static_cast<size_t>(elements), [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) {
+      places[i] = place;
+      for (size_t axis = to.size(); axis-- > 0;) {
+        place += strides[axis];
+        if (++index[axis] < to[axis]) break;
+        place -= strides[axis] * to[axis];
+        index[axis] = 0;
+      }
     }
-  }
+  });
 }
 
 }  // namespace penstock::expr

@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/string_row.h"
 
@@ -117,17 +118,24 @@ absl::StatusOr<Route> RouteOf(const RowPicks& row_picks, absl::Span<const RowVal
 // One element after another, `step` elements apart.
 template <typename T>
 void CopyElements(const Walk& walk, const uint8_t* from, uint8_t* to) {
-  for (int64_t i = 0; i < walk.count; ++i) {
-    std::memcpy(to + static_cast<size_t>(i) * sizeof(T),
-                from + walk.place(i) * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  }
+  InPieces(static_cast<size_t>(walk.count), [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) {
+      std::memcpy(to + i * sizeof(T),
+                  from + walk.place(static_cast<int64_t>(i)) * static_cast<int64_t>(sizeof(T)),
+                  sizeof(T));
+    }
+  });
 }
+
+// Of a run beside its bytes, as StopLook counts it.
+constexpr uint64_t kRunWork = 8;
 
 // Copies what the walks take, outermost first, `run` bytes at each end of them.
 void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_bytes, size_t run,
-              uint8_t*& to) {
+              StopLook& look, uint8_t*& to) {
+  look.Did(run + kRunWork);
   if (walks.empty()) {
-    std::memcpy(to, from, run);
+    CopyInPieces(to, from, run);
     to += run;
     return;
   }
@@ -135,9 +143,9 @@ void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_
   const size_t all = static_cast<size_t>(walk.count) * run;
   if (walks.size() == 1 && walk.places == nullptr && walk.step == 0) {
     // The same again and again: twice as much each time.
-    std::memcpy(to, from, run);
+    CopyInPieces(to, from, run);
     for (size_t done = run; done < all; done *= 2)
-      std::memcpy(to + done, to, std::min(done, all - done));
+      CopyInPieces(to + done, to, std::min(done, all - done));
     to += all;
     return;
   }
@@ -161,7 +169,7 @@ void CopyRuns(absl::Span<const Walk> walks, const uint8_t* from, size_t element_
   }
   for (int64_t i = 0; i < walk.count; ++i) {
     CopyRuns(walks.subspan(1), from + walk.place(i) * static_cast<int64_t>(element_bytes),
-             element_bytes, run, to);
+             element_bytes, run, look, to);
   }
 }
 
@@ -184,7 +192,9 @@ void CopyRoute(const Route& route, const uint8_t* data, size_t element_bytes, ui
     run *= static_cast<size_t>(walks.back().count);
     walks.pop_back();
   }
-  CopyRuns(walks, data + static_cast<size_t>(route.first) * element_bytes, element_bytes, run, to);
+  StopLook look;
+  CopyRuns(walks, data + static_cast<size_t>(route.first) * element_bytes, element_bytes, run, look,
+           to);
 }
 
 class PickKernel final : public RowKernel {

@@ -3,9 +3,16 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/each_string.h"
 
 namespace penstock::expr {
+namespace {
+
+// Of a string beside its bytes, as StopLook counts it.
+constexpr uint64_t kStringWork = 16;
+
+}  // namespace
 
 absl::Span<const absl::string_view> StringsOf(const RowValue& row, Arena& scratch) {
   const auto* const data = reinterpret_cast<const char*>(row.data);
@@ -16,31 +23,40 @@ absl::Span<const absl::string_view> StringsOf(const RowValue& row, Arena& scratc
     return {strings, count};
   }
   const char* text = data + count * sizeof(uint32_t);
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t bytes;
-    std::memcpy(&bytes, data + i * sizeof(bytes), sizeof(bytes));
-    strings[i] = absl::string_view(text, bytes);
-    text += bytes;
-  }
+  InPieces(count, [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) {
+      uint32_t bytes;
+      std::memcpy(&bytes, data + i * sizeof(bytes), sizeof(bytes));
+      strings[i] = absl::string_view(text, bytes);
+      text += bytes;
+    }
+  });
   return {strings, count};
 }
 
 absl::Status PutStrings(absl::Span<const absl::string_view> strings, bool is_scalar,
                         RowOutput& out) {
   uint64_t bytes = is_scalar ? 0 : strings.size() * sizeof(uint32_t);
-  for (const absl::string_view string : strings) bytes += string.size();
+  InPieces(strings.size(), [&](size_t first, size_t some) {
+    for (const absl::string_view string : strings.subspan(first, some)) bytes += string.size();
+  });
   if (bytes > kEachStringBytesMax) {
     return absl::ResourceExhaustedError(absl::StrCat("results larger than the limit: ", bytes,
                                                      " > ", kEachStringBytesMax, " bytes of ",
                                                      strings.size(), " strings"));
   }
   uint8_t* to = out.Reserve(bytes);
-  for (size_t i = 0; i < strings.size() && !is_scalar; ++i, to += sizeof(uint32_t)) {
-    const auto size = static_cast<uint32_t>(strings[i].size());
-    std::memcpy(to, &size, sizeof(size));
-  }
+  InPieces(is_scalar ? 0 : strings.size(), [&](size_t first, size_t some) {
+    for (const absl::string_view string : strings.subspan(first, some)) {
+      const auto size = static_cast<uint32_t>(string.size());
+      std::memcpy(to, &size, sizeof(size));
+      to += sizeof(size);
+    }
+  });
+  StopLook look;
   for (const absl::string_view string : strings) {
-    if (!string.empty()) std::memcpy(to, string.data(), string.size());
+    look.Did(string.size() + kStringWork);
+    CopyInPieces(to, string.data(), string.size());
     to += string.size();
   }
   out.Commit();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
@@ -68,8 +69,8 @@ class OfEachPair final : public RowKernel {
     }
     if (HasUnknownAxes(type_.shape)) out.SetShape(*shape);
     uint8_t* const to = out.Reserve(sizes.size() + values.size());
-    if (!sizes.empty()) std::memcpy(to, sizes.data(), sizes.size());
-    if (!values.empty()) std::memcpy(to + sizes.size(), values.data(), values.size());
+    CopyInPieces(to, sizes.data(), sizes.size());
+    CopyInPieces(to + sizes.size(), values.data(), values.size());
     out.Commit();
     return absl::OkStatus();
   }
@@ -114,7 +115,7 @@ absl::StatusOr<BoundRowFunction> BindEachText(const Argument& input, std::string
 
 void PutText(absl::string_view text, RowOutput& out) {
   uint8_t* const to = out.Reserve(text.size());
-  if (!text.empty()) std::memcpy(to, text.data(), text.size());
+  CopyInPieces(to, text.data(), text.size());
   out.Commit();
 }
 

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/in_pieces.h"
 #include "server/image/adjust.h"
 #include "server/kernels/image_arithmetic.h"
 
@@ -77,7 +78,9 @@ void RunContrast(float factor, DType dtype, const RowValue& image, Arena& scratc
     FoldMeans(reinterpret_cast<const float*>(image.data), num_pixels, channels, sums, means);
   } else {
     auto* const values = scratch.AllocateArray<float>(count);
-    PixelsToFloat(dtype, image.data, count, values);
+    InPieces(count, [&](size_t first, size_t some) {
+      PixelsToFloat(dtype, image.data + first * DTypeSize(dtype), some, values + first);
+    });
     FoldMeans(values, num_pixels, channels, values, means);
   }
   for (size_t i = static_cast<size_t>(channels); i < centres; ++i) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/kernels/byte_blend.h"
 
 namespace penstock::expr {
@@ -29,10 +30,11 @@ std::vector<Histogram> CountValues(const ImageView& image) {
   const auto count_pixel = [&](std::array<uint32_t, 256>* tables) {
     for (size_t c = 0; c < channels; ++c) ++tables[c][*pixel++];
   };
-  int64_t i = 0;
-  for (; i + static_cast<int64_t>(kTurns) <= num_pixels; i += kTurns)
-    for (size_t turn = 0; turn < kTurns; ++turn) count_pixel(&counts[turn * channels]);
-  for (; i < num_pixels; ++i) count_pixel(counts.data());
+  InPieces(static_cast<size_t>(num_pixels) / kTurns, [&](size_t, size_t some) {
+    for (size_t i = 0; i < some; ++i)
+      for (size_t turn = 0; turn < kTurns; ++turn) count_pixel(&counts[turn * channels]);
+  });
+  for (size_t i = 0; i < static_cast<size_t>(num_pixels) % kTurns; ++i) count_pixel(counts.data());
   std::vector<Histogram> histograms(channels);
   for (size_t c = 0; c < channels; ++c) {
     for (size_t value = 0; value < 256; ++value) {

@@ -77,8 +77,12 @@ std::string OfferedWorker::Wait() {
     if (left.count() <= 0) return "no end within a second";
     if (poll(&look, 1, static_cast<int>(left.count())) <= 0) continue;
     char buffer[kMaxAnswerBytes];
-    const ssize_t got = recv(keeper_.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    iovec part = {buffer, sizeof(buffer)};
+    msghdr header = {};
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    const ssize_t got = ReceivePacket(keeper_.get(), &header);
+    if (got < 0 && errno == EAGAIN) continue;
     const std::string_view answer(buffer, got > 0 ? static_cast<size_t>(got) : 0);
     if (const auto how = Said(kEnded, answer)) {
       ended_ = *how;

@@ -41,6 +41,9 @@ struct PoolOptions {
   // Where a row has a limit, that of loading the function, unless a row's is longer: it may import
   // what takes long.
   int64_t load_timeout_ms = 120'000;
+  // And that of what a worker does between rows, which is its own affair: it loads what draws, and
+  // may have no processor meanwhile.
+  int64_t between_rows_ms = 60'000;
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
   bool outlives = false;

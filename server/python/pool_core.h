@@ -68,8 +68,9 @@ struct Worker {
   bool is_gone = false;
   uint64_t rows_made = 0;
   uint64_t idle_until_ns = 0;  // what it has made last was here then, or it began to work
-  // What it was seen to be at, and since when.
+  // What it was seen to be at, with which sheet in front, and since when.
   Progress seen;
+  uint64_t seen_sheet = 0;
   uint64_t seen_ns = 0;
   uint64_t unwanted_ns = 0;  // since when it works for nobody; 0: it does not
   uint64_t asked_ns = 0;     // when its stack was asked for, as a row takes too long; 0: never
@@ -152,6 +153,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   // Whether one has loaded the function.
   bool HasReady() const;
   int64_t LoadTimeoutMs() const;
+  int64_t BetweenRowsMs() const;
   // What is on its trays goes back to the front of the queue.
   void GiveBack(Worker& worker, const std::string& how, std::vector<std::shared_ptr<Call>>* ended);
   int WaitMs() const;
@@ -164,6 +166,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   static int ProcessOf(const Worker& worker);
   // Looks which row it is at. REQUIRES: a sheet is laid before it.
   static void Watch(Worker& worker, uint64_t now_ns);
+  // Whether it was seen at a row of the sheet that is in front.
+  static bool IsAtRow(const Worker& worker);
   // It has made so many rows, or ended, since it was idle.
   void CountWork(Worker& worker, uint64_t rows);
   // How many there are to be; has one leave that is not needed.

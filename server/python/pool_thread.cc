@@ -26,9 +26,6 @@ constexpr uint64_t kStackNs = 200'000'000;
 // One that whoever started it does not end has no say in what comes of its rows.
 constexpr uint64_t kAbandonedNs = 2'000'000'000;
 constexpr int kLookMs = 20;
-// What a worker does between rows is its own affair: it loads what draws, and may have no processor
-// meanwhile.
-constexpr uint64_t kBetweenRowsNs = 60'000'000'000;
 // Where the kernel tells no ends.
 constexpr int kNoPidfdMs = 100;
 
@@ -268,9 +265,8 @@ void PoolCore::LookAtTimes(Lock& lock, std::vector<std::shared_ptr<Call>>* ended
       continue;
     }
     Watch(*worker, now);
-    const uint64_t timeout_ns = static_cast<uint64_t>(options_.timeout_ms) * kNsPerMs;
-    if (now - worker->seen_ns >=
-        (worker->seen.row > 0 ? timeout_ns : std::max(timeout_ns, kBetweenRowsNs))) {
+    const int64_t timeout_ms = IsAtRow(*worker) ? options_.timeout_ms : BetweenRowsMs();
+    if (now - worker->seen_ns >= static_cast<uint64_t>(timeout_ms) * kNsPerMs) {
       worker->asked_ns = now;
       worker->process->AskForStack();
     }
@@ -295,8 +291,10 @@ void PoolCore::Bury(const std::shared_ptr<Worker>& worker, Lock& lock,
   }
   std::string how = absl::StrCat("ended its process (", ending, ")");
   if (worker->asked_ns != 0) {
-    how = worker->is_ready ? absl::StrCat("took longer than timeout_ms (", options_.timeout_ms, ")")
-                           : absl::StrCat("took longer than ", LoadTimeoutMs(), " ms");
+    how = !worker->is_ready ? absl::StrCat("took longer than ", LoadTimeoutMs(), " ms")
+          : IsAtRow(*worker)
+              ? absl::StrCat("took longer than timeout_ms (", options_.timeout_ms, ")")
+              : absl::StrCat("took longer than ", BetweenRowsMs(), " ms between two rows");
   }
   if (!worker->order.empty()) CountWork(*worker, 0);
   const bool is_ours = worker->is_leaving || worker->unwanted_ns != 0 || !broken_.ok();
@@ -338,6 +336,10 @@ bool PoolCore::HasReady() const {
                      [](const auto& worker) { return worker->is_ready && !worker->is_leaving; });
 }
 
+int64_t PoolCore::BetweenRowsMs() const {
+  return std::max(options_.timeout_ms, options_.between_rows_ms);
+}
+
 int64_t PoolCore::LoadTimeoutMs() const {
   return std::max(options_.timeout_ms, options_.load_timeout_ms);
 }
@@ -347,18 +349,25 @@ void PoolCore::GiveBack(Worker& worker, const std::string& how,
   // A row that took too long may have gone on when it was asked for its stack.
   const Progress progress = worker.asked_ns != 0 ? worker.seen : worker.process->desk().progress();
   std::deque<Sheet> back;
-  bool is_first = true;
   for (const int number : worker.order) {
     Tray& tray = worker.trays[number];
     Sheet sheet = std::move(tray.sheet);
     tray = {};
-    const bool was_begun = std::exchange(is_first, false) && progress.sheet == sheet.number;
+    // Whatever lies in front of it has not been heard of, and is none of its.
+    const bool was_begun = progress.sheet == sheet.number;
     if (sheet.call->is_over) {
       EndSheet(sheet.call, ended);
       continue;
     }
     if (!was_begun || worker.is_leaving) {
-      back.push_back(std::move(sheet));
+      // Behind a row that has failed nothing is wanted.
+      const AwayRows* const rows = sheet.call->rows;
+      if (rows != nullptr && !rows->failure.ok() &&
+          rows->failure.row < static_cast<int>(sheet.first)) {
+        EndSheet(sheet.call, ended);
+      } else {
+        back.push_back(std::move(sheet));
+      }
       continue;
     }
     const auto add = [&](uint32_t first, uint32_t rows, int deaths) {

@@ -50,11 +50,16 @@ void PoolCore::Watch(Worker& worker, uint64_t now_ns) {
   // The row that took too long stays the one, though it may go on when its stack is asked for.
   if (worker.asked_ns != 0) return;
   const Progress progress = worker.process->desk().progress();
-  // What was laid behind its last sheet has not been begun.
-  if (progress == worker.seen && progress.sheet == worker.trays[worker.order.front()].sheet.number)
-    return;
+  // Another sheet in front has its own time, also where it has not been begun.
+  const uint64_t sheet = worker.trays[worker.order.front()].sheet.number;
+  if (progress == worker.seen && sheet == worker.seen_sheet) return;
   worker.seen = progress;
+  worker.seen_sheet = sheet;
   worker.seen_ns = now_ns;
+}
+
+bool PoolCore::IsAtRow(const Worker& worker) {
+  return worker.seen.row > 0 && worker.seen.sheet == worker.seen_sheet;
 }
 
 AwayWorkers PoolCore::Workers() {
@@ -82,7 +87,7 @@ AwayWorkers PoolCore::Workers() {
         found.loading_ns = std::max(found.loading_ns, now - std::min(now, worker->started_ns));
       if (!IsAtWork(*worker)) continue;
       Watch(*worker, now);
-      if (worker->seen.row > 0)
+      if (IsAtRow(*worker))
         found.oldest_row_ns = std::max(found.oldest_row_ns, now - worker->seen_ns);
     }
   }

@@ -36,6 +36,15 @@ absl::StatusOr<ring::Descriptor> WorkerProcess::Open(const std::string& configur
   return theirs;
 }
 
+ssize_t WorkerProcess::ReceivePacket(int socket, msghdr* header) {
+  ssize_t got = -1;
+  int resets = 0;
+  do {
+    got = recvmsg(socket, header, MSG_DONTWAIT);
+  } while (got < 0 && (errno == EINTR || (errno == ECONNRESET && ++resets == 1)));
+  return got;
+}
+
 bool WorkerProcess::Send(const Message& message) {
   while (true) {
     const ssize_t sent =
@@ -53,10 +62,7 @@ WorkerProcess::Received WorkerProcess::Receive(Message* message, std::string* te
   msghdr header = {};
   header.msg_iov = parts;
   header.msg_iovlen = 2;
-  ssize_t got = -1;
-  do {
-    got = recvmsg(socket_.get(), &header, MSG_DONTWAIT);
-  } while (got < 0 && errno == EINTR);
+  const ssize_t got = ReceivePacket(socket_.get(), &header);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Received::kNothing;
   if (got < static_cast<ssize_t>(sizeof(*message))) return Received::kClosed;
   text->assign(buffer, static_cast<size_t>(got) - sizeof(*message));

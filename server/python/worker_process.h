@@ -8,6 +8,7 @@
 // Owns:     the process: it is ended with the object.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <array>
@@ -60,6 +61,10 @@ class WorkerProcess {
 
  protected:
   WorkerProcess() = default;
+
+  // As recvmsg(), without waiting. The end of a peer that has messages unread is told by an
+  // ECONNRESET in front of what it has sent before: that is received nevertheless.
+  static ssize_t ReceivePacket(int socket, msghdr* header);
 
   // Makes what both have in common. Returns the worker's end of the socket.
   absl::StatusOr<ring::Descriptor> Open(const std::string& configuration);

@@ -20,6 +20,7 @@ constexpr uint64_t kTokenWork = 64;
 // U+FFFD for each byte that belongs to no character.
 std::string Mended(std::string_view bytes) {
   std::string text;
+  StopLook look;
   while (!bytes.empty()) {
     size_t size = 1;
     if (DecodeUtf8(absl::string_view(bytes.data(), bytes.size()), &size) < 0) {
@@ -29,6 +30,7 @@ std::string Mended(std::string_view bytes) {
       text += bytes.substr(0, size);
     }
     bytes.remove_prefix(size);
+    look.Did(size);
   }
   return text;
 }

@@ -95,7 +95,7 @@ ALLOWED = {
     "server/python": {"base", "ring", "server/engine/order"},
     "server/functions/array": {"base", "server/kernels", "server/expr"},
     "server/functions/format": {"base", "server/codec", "server/expr", "server/image"},
-    "server/functions/image": {"server/kernels", "server/codec", "server/expr", "server/image"},
+    "server/functions/image": {"base", "server/kernels", "server/codec", "server/expr", "server/image"},
     "server/functions/math": {"base", "server/kernels", "server/expr"},
     "server/functions/random": {"server/kernels", "server/expr", "server/image"},
     "server/functions/string": {"base", "server/codec", "server/expr"},

@@ -2,12 +2,16 @@
 // tensor. TensorFlow's own pixels and verdicts are compared by tests/client/python_parsing_test.py.
 #include "server/codec/webp.h"
 
+#include <webp/encode.h>
+
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "tests/support/catch.h"
 #include "tests/support/decoded_frames.h"
 #include "tests/support/golden.h"
+#include "tests/support/stops_soon.h"
 
 namespace penstock::testing {
 namespace {
@@ -87,6 +91,94 @@ TEST_CASE("fault 21b: webp: every cut of a file") {
       CHECK_THAT(std::string(status.message()),
                  Catch::StartsWith(size < 13 ? "no WebP image by its first bytes"
                                              : "WebP data is damaged: "));
+    }
+  }
+}
+
+// What both give: the pixels or what is wrong.
+void CompareInPieces(const std::string& file) {
+  FramesShape shape;
+  const auto at_once = Decode(file, {.pixels_at_once = INT64_MAX}, &shape);
+  const auto in_pieces = Decode(file, {.pixels_at_once = 0}, &shape);
+  REQUIRE(at_once.status() == in_pieces.status());
+  if (at_once.ok()) REQUIRE(*at_once == *in_pieces);
+}
+
+constexpr const char* kStills[] = {
+    "lossless.webp",     "lossless_alpha.webp", "lossless_large.webp",
+    "lossy.webp",        "lossy_alpha.webp",    "lossy_alpha_large.webp",
+    "lossy_coarse.webp", "lossy_large.webp",    "notes.webp"};
+
+TEST_CASE("fault 21b: webp: in pieces and at once, an image is the same") {
+  for (const char* const name : kStills) {
+    CAPTURE(name);
+    const std::string file = ReadGolden(std::string("images/") + name);
+    CompareInPieces(file);
+    CompareInPieces(file + std::string(1000, 'x'));
+    // Cut, with and without a length that says so.
+    for (size_t size = 13; size < file.size(); size += 1 + file.size() / 500) {
+      CAPTURE(size);
+      CompareInPieces(file.substr(0, size));
+      const std::string chunks = file.substr(12, size - 12);
+      CompareInPieces(File(chunks));
+      CompareInPieces(File(chunks) + std::string(1000, 'x'));
+    }
+    uint64_t state = 1;
+    for (int i = 0; i < 1000; ++i) {
+      CAPTURE(i);
+      std::string damaged = file;
+      for (int flips = 1 + i % 3; flips > 0; --flips) {
+        state = state * 6364136223846793005 + 1442695040888963407;
+        damaged[(state >> 33) % file.size()] ^= static_cast<char>(1 << (state >> 30) % 8);
+      }
+      CompareInPieces(damaged);
+    }
+  }
+}
+
+std::string Encoded(int width, int height, bool has_alpha, bool is_lossless, int levels) {
+  const int channels = has_alpha ? 4 : 3;
+  std::vector<uint8_t> pixels(static_cast<size_t>(width) * height * channels);
+  uint64_t state = 1;
+  for (uint8_t& value : pixels) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    value = static_cast<uint8_t>((state >> 33) % levels * 40);
+  }
+  WebPConfig config;
+  WebPPicture picture;
+  REQUIRE(WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, 80));
+  REQUIRE(WebPPictureInit(&picture));
+  config.method = 0;
+  config.lossless = is_lossless ? 1 : 0;
+  picture.use_argb = config.lossless;
+  picture.width = width;
+  picture.height = height;
+  const int stride = width * channels;
+  REQUIRE((has_alpha ? WebPPictureImportRGBA(&picture, pixels.data(), stride)
+                     : WebPPictureImportRGB(&picture, pixels.data(), stride)));
+  WebPMemoryWriter writer;
+  WebPMemoryWriterInit(&writer);
+  picture.writer = &WebPMemoryWrite;
+  picture.custom_ptr = &writer;
+  REQUIRE(WebPEncode(&config, &picture));
+  std::string file(reinterpret_cast<const char*>(writer.mem), writer.size);
+  WebPPictureFree(&picture);
+  WebPMemoryWriterClear(&writer);
+  return file;
+}
+
+TEST_CASE("fault 35: webp: a large image looks for a stop all over it, and is the same") {
+  for (const bool is_lossless : {false, true}) {
+    for (const bool has_alpha : {false, true}) {
+      DYNAMIC_SECTION((is_lossless ? "lossless" : "lossy") << (has_alpha ? " with alpha" : "")) {
+        const std::string file = Encoded(3072, 2048, has_alpha, is_lossless, 7);
+        CompareInPieces(file);
+        FramesShape shape;
+        test::CheckStopsSoon([&] {
+          const bool decoded = Decode(file, {}, &shape).ok();
+          CHECK(decoded);
+        });
+      }
     }
   }
 }

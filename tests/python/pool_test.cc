@@ -35,6 +35,18 @@ TEST_CASE("fault 64: what a worker does between rows is no row's time") {
   pool->Close();
 }
 
+TEST_CASE("fault 64: a worker that hangs in front of its next sheet is replaced") {
+  const ScratchFolder folder;
+  const auto pool = NewPool(ShellFunction(folder, "mkdir first 2>/dev/null && kill -STOP $$; true"),
+                            {.timeout_ms = 30, .between_rows_ms = 2'000});
+  const absl::Status status = Use(*pool, 1);
+  INFO(status.ToString());
+  CHECK(status.ok());
+  CHECK(pool->Workers().deaths == 1);
+  CHECK(pool->Workers().started == 2);
+  pool->Close();
+}
+
 TEST_CASE("Deaths are counted, and what was done until then") {
   const ScratchFolder folder;
   const auto pool = NewPool(ShellFunction(folder, "[ -e died ] || { touch died; kill -9 $$; }"));

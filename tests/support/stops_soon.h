@@ -1,7 +1,8 @@
 // Whether work ends soon after another thread says that nobody wants it (base/stop_flag.h).
 //
 // Threads:  the work is done by the calling one; another one tells it to stop.
-// Cost:     the whole work four times or so, in processor time, which no load of the machine changes.
+// Cost:     the whole work four times or so, in processor time, which no load of the machine
+//           changes.
 #pragma once
 
 #include <pthread.h>

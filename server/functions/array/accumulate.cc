@@ -2,6 +2,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -60,12 +61,20 @@ template <typename Operation, typename T, typename R>
 void Along(const T* in, int64_t size, R* to) {
   if (size == 0) return;
   R last = to[0] = static_cast<R>(in[0]);
-  for (int64_t i = 1; i < size; ++i) to[i] = last = Operation()(last, static_cast<R>(in[i]));
+  InPieces(static_cast<size_t>(size - 1), [&](size_t first, size_t some) {
+    const T* const from = in + 1 + first;
+    R* const out = to + 1 + first;
+    R sum = last;
+    for (size_t i = 0; i < some; ++i) out[i] = sum = Operation()(sum, static_cast<R>(from[i]));
+    last = sum;
+  });
 }
 
 template <typename Operation, typename T, typename R>
 void ByRows(const T* in, int64_t size, int64_t inner, R* to) {
+  StopLook look;
   for (int64_t i = 0; i < size; ++i, in += inner, to += inner) {
+    look.Did(static_cast<uint64_t>(inner) * sizeof(R));
     for (int64_t n = 0; n < inner; ++n) {
       const auto value = static_cast<R>(in[n]);
       to[n] = i == 0 ? value : Operation()(to[n - inner], value);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
@@ -14,10 +15,15 @@ namespace {
 template <typename T>
 int64_t FirstGreatest(const T* in, int64_t size, int64_t step) {
   int64_t best = 0;
-  for (int64_t i = 1; i < size; ++i) {
-    const T value = in[i * step], greatest = in[best * step];
-    if (value > greatest || (value != value && greatest == greatest)) best = i;
-  }
+  InPieces(static_cast<size_t>(size), [&](size_t first, size_t some) {
+    const auto end = static_cast<int64_t>(first + some);
+    int64_t found = best;
+    for (auto i = static_cast<int64_t>(first); i < end; ++i) {
+      const T value = in[i * step], greatest = in[found * step];
+      if (value > greatest || (value != value && greatest == greatest)) found = i;
+    }
+    best = found;
+  });
   return best;
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <type_traits>
 
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -44,7 +45,7 @@ class Argsort final : public RowKernel {
       VisitNumber(dtype_, [&](auto type) {
         using T = decltype(type);
         auto* const values = scratch.AllocateArray<T>(count);
-        if (count > 0) std::memcpy(values, in.data, count * sizeof(T));
+        CopyInPieces(values, in.data, count * sizeof(T));
         Sort(view, values, scratch, places);
       });
     }
@@ -61,15 +62,19 @@ class Argsort final : public RowKernel {
       for (int64_t n = 0; n < view.inner; ++n) {
         const int64_t first = o * view.size * view.inner + n;
         look.Did(kLineWork + static_cast<uint64_t>(view.size));
-        std::iota(order, order + view.size, int64_t{0});
+        InPieces(static_cast<size_t>(view.size), [&](size_t begin, size_t some) {
+          std::iota(order + begin, order + begin + some, static_cast<int64_t>(begin));
+        });
         std::stable_sort(order, order + view.size, [&](int64_t a, int64_t b) {
           look.Did(kComparisonWork);
           return Less(values[first + a * view.inner], values[first + b * view.inner]);
         });
-        for (int64_t i = 0; i < view.size; ++i) {
-          std::memcpy(places + static_cast<size_t>(first + i * view.inner) * sizeof(int64_t),
-                      order + i, sizeof(int64_t));
-        }
+        InPieces(static_cast<size_t>(view.size), [&](size_t begin, size_t some) {
+          for (size_t i = begin; i < begin + some; ++i) {
+            const size_t at = static_cast<size_t>(first) + i * static_cast<size_t>(view.inner);
+            std::memcpy(places + at * sizeof(int64_t), order + i, sizeof(int64_t));
+          }
+        });
       }
     }
   }

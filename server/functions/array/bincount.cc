@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr size_t kValuesAtOnce = size_t{1} << 16;
 // Of a value, as StopLook counts it.
 constexpr uint64_t kValueWork = 16;
+constexpr uint64_t kReadWork = 8;
 
 class Bincount final : public RowKernel {
  public:
@@ -50,7 +52,7 @@ class Bincount final : public RowKernel {
     if (sets_shape_) out.SetShape(shape);
     const size_t bytes = static_cast<size_t>(*counts) * sizeof(int64_t);
     uint8_t* to = out.Reserve(bytes);
-    std::memset(to, 0, bytes);
+    ClearInPieces(to, bytes);
     const size_t together = by_rows_ ? static_cast<size_t>(x.shape.back()) : count;
     StopLook look;
     for (size_t first = 0; first < count; first += together) {
@@ -73,7 +75,9 @@ class Bincount final : public RowKernel {
     absl::Status status;
     VisitNumber(dtype_, [&](auto type) {
       using T = decltype(type);
+      StopLook look;
       for (size_t i = 0; i < count; ++i) {
+        look.Did(kReadWork);
         T value;
         std::memcpy(&value, x.data + i * sizeof(T), sizeof(T));
         values[i] = static_cast<int64_t>(value);

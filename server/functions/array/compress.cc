@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
@@ -29,19 +30,29 @@ class Compress final : public RowKernel {
     const size_t bytes = static_cast<size_t>(view.inner) * element_bytes_;
     auto* const kept = scratch.AllocateArray<size_t>(static_cast<size_t>(view.size));
     size_t count = 0;
-    for (int64_t i = 0; i < view.size; ++i) {
-      kept[count] = static_cast<size_t>(i) * bytes;
-      count += flags.data[i] != 0;
-    }
+    InPieces(static_cast<size_t>(view.size), [&](size_t first, size_t some) {
+      size_t so_far = count;
+      for (size_t i = first; i < first + some; ++i) {
+        kept[so_far] = i * bytes;
+        so_far += flags.data[i] != 0;
+      }
+      count = so_far;
+    });
     Shape shape = in.shape;
     shape[axis_] = static_cast<int64_t>(count);
     out.SetShape(shape);
     uint8_t* to = out.Reserve(static_cast<size_t>(view.outer) * count * bytes);
     StopLook look;
     for (int64_t o = 0; o < view.outer && bytes > 0; ++o) {
-      look.Did(count * (bytes + kPlaceWork));
+      look.Did(kPlaceWork);
       const uint8_t* const from = in.data + static_cast<size_t>(o * view.size) * bytes;
-      for (size_t i = 0; i < count; ++i, to += bytes) std::memcpy(to, from + kept[i], bytes);
+      const size_t at_once = std::max<size_t>(StopLook::kWork / (bytes + kPlaceWork), 1);
+      for (size_t first = 0; first < count; first += at_once) {
+        const size_t some = std::min(at_once, count - first);
+        look.Did(some * (bytes + kPlaceWork));
+        for (size_t i = first; i < first + some; ++i, to += bytes)
+          std::memcpy(to, from + kept[i], bytes);
+      }
     }
     out.Commit();
     return absl::OkStatus();

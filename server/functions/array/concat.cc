@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/string_row.h"
 
@@ -21,6 +22,9 @@ size_t ElementsFrom(const Shape& shape, size_t first) {
   return elements;
 }
 
+// Of a stretch beside its bytes, as StopLook counts it.
+constexpr uint64_t kStretchWork = 16;
+
 // Takes from each tensor in turn as many bytes as it has inside of the axis.
 class Join final : public RowKernel {
  public:
@@ -31,9 +35,11 @@ class Join final : public RowKernel {
 
   absl::Status Run(absl::Span<const RowValue> arguments, Arena&, RowOutput& out) const override {
     uint8_t* to = out.Reserve(bytes_ * static_cast<size_t>(outer_));
+    StopLook look;
     for (int64_t o = 0; o < outer_; ++o) {
       for (size_t i = 0; i < stretches_.size(); ++i) {
-        std::memcpy(to, arguments[i].data + static_cast<size_t>(o) * stretches_[i], stretches_[i]);
+        look.Did(stretches_[i] + kStretchWork);
+        CopyInPieces(to, arguments[i].data + static_cast<size_t>(o) * stretches_[i], stretches_[i]);
         to += stretches_[i];
       }
     }
@@ -87,10 +93,11 @@ class JoinRows final : public RowKernel {
     uint8_t* to = out.Reserve(static_cast<size_t>(*NumElements(*shape)) * element_bytes_);
     size_t outer = 1;
     for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>((*shape)[i]);
+    StopLook look;
     for (size_t o = 0; o < outer; ++o) {
       for (size_t i = 0; i < stretches.size(); ++i) {
-        if (stretches[i] == 0) continue;
-        std::memcpy(to, arguments[i].data + o * stretches[i], stretches[i]);
+        look.Did(stretches[i] + kStretchWork);
+        CopyInPieces(to, arguments[i].data + o * stretches[i], stretches[i]);
         to += stretches[i];
       }
     }
@@ -127,9 +134,14 @@ class JoinStrings final : public RowKernel {
     auto* next = strings;
     size_t outer = 1;
     for (size_t i = 0; i < axis_; ++i) outer *= static_cast<size_t>((*shape)[i]);
+    StopLook look;
     for (size_t o = 0; o < outer; ++o) {
-      for (size_t i = 0; i < parts.size(); ++i)
-        next = std::copy_n(parts[i].begin() + o * stretches[i], stretches[i], next);
+      for (size_t i = 0; i < parts.size(); ++i) {
+        look.Did(stretches[i] * sizeof(*next) + kStretchWork);
+        InPieces(stretches[i], [&](size_t first, size_t some) {
+          next = std::copy_n(parts[i].begin() + o * stretches[i] + first, some, next);
+        });
+      }
     }
     return PutStrings({strings, count}, /*is_scalar=*/false, out);
   }

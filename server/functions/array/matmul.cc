@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/number_types.h"
@@ -77,9 +78,11 @@ class MatMul final : public RowKernel {
       kernels::MultiplyMatrix(left + row * inner, right, std::min(most, rows - row), inner, columns,
                               to + row * columns);
     }
-    for (size_t i = 0; i < rows * columns; ++i) {
-      if (to[i] != to[i]) to[i] = -std::numeric_limits<T>::quiet_NaN();
-    }
+    InPieces(rows * columns, [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; ++i) {
+        if (to[i] != to[i]) to[i] = -std::numeric_limits<T>::quiet_NaN();
+      }
+    });
     out.Commit();
     return absl::OkStatus();
   }

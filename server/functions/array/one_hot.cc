@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/block_kernel.h"
 #include "server/expr/number_types.h"
@@ -107,10 +108,13 @@ class OneHot final : public BlockKernel {
 
   void Fill(uint8_t* to, size_t values) const {
     if (off_is_zero_) {
-      std::memset(to, 0, values * bytes_);
+      ClearInPieces(to, values * bytes_);
       return;
     }
-    for (size_t i = 0; i < values; ++i) std::memcpy(to + i * bytes_, off_.bytes, bytes_);
+    InPieces(values, [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; ++i)
+        std::memcpy(to + i * bytes_, off_.bytes, bytes_);
+    });
   }
 
   const DType indices_;

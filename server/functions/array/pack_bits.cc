@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 
 namespace penstock::expr {
@@ -24,8 +25,10 @@ class PackBits final : public RowKernel {
     const size_t rows = in.bytes / bits;
     uint8_t* const to = out.Reserve(rows * bytes);
     const uint8_t* from = in.data;
+    StopLook look;
     for (size_t row = 0; row < rows; ++row) {
       for (size_t i = 0; i < bytes; ++i) {
+        look.Did(8);
         const size_t count = std::min<size_t>(8, bits - i * 8);
         uint32_t byte = 0;
         for (size_t bit = 0; bit < count; ++bit) byte |= uint32_t{*from++ != 0} << (7 - bit);

@@ -9,6 +9,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/data_integers.h"
 #include "server/expr/number_types.h"
@@ -50,6 +51,9 @@ int64_t SourceOf(Mode mode, int64_t at, int64_t size) {
   if (place < size) return place;
   return mode == Mode::kSymmetric ? round - 1 - place : round - place;
 }
+
+// Of a stretch beside its bytes, as StopLook counts it.
+constexpr uint64_t kStretchWork = 16;
 
 class Pad final : public RowKernel {
  public:
@@ -100,7 +104,8 @@ class Pad final : public RowKernel {
     uint8_t* const to = out.Reserve(bytes);
     if (bytes > 0) {
       const std::vector<int64_t*> sources = SourcesOf(in.shape, margins, scratch);
-      Fill(0, 0, in, margins, shape, sources, bytes, to);
+      StopLook look;
+      Fill(0, 0, in, margins, shape, sources, bytes, look, to);
     }
     out.Commit();
     return absl::OkStatus();
@@ -124,12 +129,15 @@ class Pad final : public RowKernel {
 
   // Writes what lies at `element` of the axes before `axis`; -1: outside.
   void Fill(size_t axis, int64_t element, const RowValue& in, const Margins& margins,
-            const Shape& shape, const std::vector<int64_t*>& sources, size_t bytes,
+            const Shape& shape, const std::vector<int64_t*>& sources, size_t bytes, StopLook& look,
             uint8_t* to) const {
+    look.Did(kStretchWork);
     if (element < 0) {
-      for (size_t at = 0; at < bytes; at += element_bytes_) {
-        std::memcpy(to + at, value_.data(), element_bytes_);
-      }
+      InPieces(bytes / element_bytes_, [&](size_t first, size_t some) {
+        look.Did(some * element_bytes_);
+        for (size_t i = first; i < first + some; ++i)
+          std::memcpy(to + i * element_bytes_, value_.data(), element_bytes_);
+      });
       return;
     }
     const auto from = in.data + static_cast<size_t>(element) * element_bytes_;
@@ -144,8 +152,9 @@ class Pad final : public RowKernel {
       if (last && i == margins[axis].before && in.shape[axis] > 0) {
         // The middle is the row itself.
         const int64_t count = in.shape[axis];
-        std::memcpy(to, in.data + static_cast<size_t>(element * count) * element_bytes_,
-                    static_cast<size_t>(count) * element_bytes_);
+        look.Did(static_cast<size_t>(count) * element_bytes_);
+        CopyInPieces(to, in.data + static_cast<size_t>(element * count) * element_bytes_,
+                     static_cast<size_t>(count) * element_bytes_);
         i += count - 1;
         to += step * static_cast<size_t>(count - 1);
         continue;
@@ -154,7 +163,7 @@ class Pad final : public RowKernel {
       const bool inside = at >= 0 && at < size;
       const int64_t source = inside ? at : sources[axis][at < 0 ? i : i - size];
       Fill(axis + 1, source < 0 ? -1 : element * in.shape[axis] + source, in, margins, shape,
-           sources, step, to);
+           sources, step, look, to);
     }
   }
 

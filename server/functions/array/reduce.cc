@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
@@ -98,9 +99,15 @@ template <int kInner, typename T, typename A, typename Take>
 void FoldFew(const AxisView& view, const T* in, A first, A* totals, const Take& take) {
   A local[kInner];
   std::fill_n(local, kInner, first);
-  for (int64_t i = 0; i < view.size; ++i, in += kInner) {
-    for (int n = 0; n < kInner; ++n) local[n] = take(local[n], in[n], n);
-  }
+  InPieces(static_cast<size_t>(view.size), [&](size_t first_step, size_t some) {
+    A piece[kInner];
+    std::copy_n(local, kInner, piece);
+    const T* from = in + first_step * kInner;
+    for (size_t i = 0; i < some; ++i, from += kInner) {
+      for (int n = 0; n < kInner; ++n) piece[n] = take(piece[n], from[n], n);
+    }
+    std::copy_n(piece, kInner, local);
+  });
   std::copy_n(local, kInner, totals);
 }
 
@@ -125,7 +132,9 @@ A* Fold(const AxisView& view, const T* in, A first, A* totals, const Take& take)
       break;
   }
   std::fill_n(totals, view.inner, first);
+  StopLook look;
   for (int64_t i = 0; i < view.size; ++i, in += view.inner) {
+    look.Did(static_cast<uint64_t>(view.inner) * sizeof(T));
     for (int64_t n = 0; n < view.inner; ++n) totals[n] = take(totals[n], in[n], n);
   }
   return totals;
@@ -234,7 +243,9 @@ class Reduce final : public RowKernel {
     T* const tile = scratch.AllocateArray<T>(static_cast<size_t>(view.size * kTileRows));
     AxisView columns = view;
     columns.outer = 1;
+    StopLook look;
     for (int64_t row = 0; row < view.outer; row += columns.inner) {
+      look.Did(static_cast<uint64_t>(view.size * kTileRows) * sizeof(T));
       columns.inner = std::min(kTileRows, view.outer - row);
       TransposeRows(in + row * view.size, view.size, columns.inner, tile);
       const Arena::Mark mark = scratch.GetMark();

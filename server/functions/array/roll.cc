@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/data_integers.h"
@@ -13,6 +14,9 @@ namespace penstock::expr {
 namespace {
 
 constexpr int64_t kShiftMax = int64_t{1} << 62;
+
+// Of a stretch beside its bytes, as StopLook counts it.
+constexpr uint64_t kStretchWork = 16;
 
 class Roll final : public RowKernel {
  public:
@@ -50,9 +54,16 @@ class Roll final : public RowKernel {
   static void Rotate(const AxisView& view, int64_t by, const T* from, size_t inner, T* to) {
     const size_t all = static_cast<size_t>(view.size) * inner;
     const size_t last = static_cast<size_t>(by) * inner;
+    StopLook look;
+    const auto copy = [&](const T* values, size_t count) {
+      InPieces(count,
+               [&](size_t first, size_t some) { std::copy_n(values + first, some, to + first); });
+      to += count;
+    };
     for (int64_t o = 0; o < view.outer; ++o, from += all) {
-      to = std::copy_n(from + (all - last), last, to);
-      to = std::copy_n(from, all - last, to);
+      look.Did(all * sizeof(T) + kStretchWork);
+      copy(from + (all - last), last);
+      copy(from, all - last);
     }
   }
 

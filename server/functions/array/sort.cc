@@ -4,6 +4,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "base/in_pieces.h"
 #include "base/stop_flag.h"
 #include "server/expr/axis.h"
 #include "server/expr/number_types.h"
@@ -51,8 +52,10 @@ class Sort final : public RowKernel {
           // Lines that are sorted without a look are many, or each is short.
           look.Did(size < kStoppedFrom ? kLineWork + size * kComparisonWork * std::bit_width(size)
                                        : kLineWork + size);
-          for (size_t i = 0; i < size; ++i)
-            std::memcpy(values + i, in.data + first + i * step, sizeof(T));
+          InPieces(size, [&](size_t begin, size_t some) {
+            for (size_t i = begin; i < begin + some; ++i)
+              std::memcpy(values + i, in.data + first + i * step, sizeof(T));
+          });
           if (size < kStoppedFrom) {
             std::stable_sort(values, values + size, Less<T>);
           } else {
@@ -61,8 +64,10 @@ class Sort final : public RowKernel {
               return Less(a, b);
             });
           }
-          for (size_t i = 0; i < size; ++i)
-            std::memcpy(bytes + first + i * step, values + i, sizeof(T));
+          InPieces(size, [&](size_t begin, size_t some) {
+            for (size_t i = begin; i < begin + some; ++i)
+              std::memcpy(bytes + first + i * step, values + i, sizeof(T));
+          });
         }
       }
     });
@@ -93,13 +98,18 @@ class SortStrings final : public RowKernel {
       for (int64_t n = 0; n < view.inner; ++n) {
         const int64_t first = o * view.size * view.inner + n;
         look.Did(kLineWork + static_cast<uint64_t>(view.size));
-        for (int64_t i = 0; i < view.size; ++i)
-          along[i] = strings[static_cast<size_t>(first + i * view.inner)];
+        InPieces(static_cast<size_t>(view.size), [&](size_t begin, size_t some) {
+          for (size_t i = begin; i < begin + some; ++i)
+            along[i] = strings[static_cast<size_t>(first) + i * static_cast<size_t>(view.inner)];
+        });
         std::sort(along, along + view.size, [&](absl::string_view a, absl::string_view b) {
           look.Did(kComparisonWork);
           return a < b;
         });
-        for (int64_t i = 0; i < view.size; ++i) sorted[first + i * view.inner] = along[i];
+        InPieces(static_cast<size_t>(view.size), [&](size_t begin, size_t some) {
+          for (size_t i = begin; i < begin + some; ++i)
+            sorted[static_cast<size_t>(first) + i * static_cast<size_t>(view.inner)] = along[i];
+        });
       }
     }
     return PutStrings({sorted, strings.size()}, /*is_scalar=*/false, out);

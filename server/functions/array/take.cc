@@ -109,7 +109,9 @@ class Take final : public RowKernel {
     absl::Status status;
     VisitNumber(index_dtype_, [&](auto type) {
       using T = decltype(type);
+      StopLook look;
       for (size_t i = 0; i < count; ++i) {
+        look.Did(kPlaceWork);
         T value;
         std::memcpy(&value, indices.data + i * sizeof(T), sizeof(T));
         const auto index = static_cast<int64_t>(value);
@@ -125,8 +127,10 @@ class Take final : public RowKernel {
 
   static void TakeStrings(const AxisView& view, absl::Span<const absl::string_view> from,
                           absl::Span<const int64_t> places, absl::string_view* to) {
+    StopLook look;
     for (int64_t o = 0; o < view.outer; ++o) {
       for (const int64_t place : places) {
+        look.Did(static_cast<uint64_t>(view.inner) * sizeof(*to) + kPlaceWork);
         to = std::copy_n(from.begin() + (o * view.size + place) * view.inner, view.inner, to);
       }
     }

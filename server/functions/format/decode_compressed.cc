@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/codec/inflate.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
@@ -28,7 +29,7 @@ class DecodeCompressed final : public RowKernel {
       size = inflated->size();
     }
     uint8_t* const to = out.Reserve(size);
-    if (size > 0) std::memcpy(to, bytes, size);
+    CopyInPieces(to, bytes, size);
     out.Commit();
     return absl::OkStatus();
   }

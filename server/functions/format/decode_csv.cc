@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/codec/csv_field.h"
 #include "server/codec/number_text.h"
 #include "server/expr/arguments.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr int64_t kColumnsMax = 1 << 16;
 constexpr size_t kShownBytes = 40;
+// Of a field beside its bytes, as StopLook counts it.
+constexpr uint64_t kFieldWork = 32;
 
 struct Format {
   int64_t column = 0;
@@ -44,8 +47,11 @@ class DecodeCsv final : public RowKernel {
     // marks alone.
     const bool has_line_ends = record.find('\n') != absl::string_view::npos ||
                                record.find('\r') != absl::string_view::npos;
+    const auto is_line_end = [](char byte) { return byte == '\r' || byte == '\n'; };
+    StopLook look;
     for (;; ++at) {
-      if (has_line_ends) at = std::min(record.find_first_not_of("\r\n", at), record.size());
+      if (has_line_ends)
+        at = FindInPieces(record, at, [&](char byte) { return !is_line_end(byte); });
       // Behind a delimiter there is an empty field; without a byte, or behind line ends, there is
       // none: TensorFlow's verdict.
       if (at == record.size() && (record.empty() || record.back() != format_.delim)) break;
@@ -55,9 +61,10 @@ class DecodeCsv final : public RowKernel {
       absl::Status status =
           TakeCsvField(record, format_.delim, format_.uses_quotes, &at, &field, scratch);
       if (!status.ok()) return status;
+      look.Did(field.size() + kFieldWork);
       const size_t line_end =
-          has_line_ends && !is_quoted ? field.find_first_of("\r\n") : absl::string_view::npos;
-      if (line_end != absl::string_view::npos) {
+          has_line_ends && !is_quoted ? FindInPieces(field, 0, is_line_end) : field.size();
+      if (line_end < field.size()) {
         return absl::DataLossError(
             absl::StrCat("a field that is not in quotation marks has a line end inside (byte ",
                          start + line_end, " of the record)"));
@@ -86,7 +93,7 @@ class DecodeCsv final : public RowKernel {
     }
     if (format_.dtype == DType::kString) {
       uint8_t* const to = out.Reserve(text.size());
-      if (!text.empty()) std::memcpy(to, text.data(), text.size());
+      CopyInPieces(to, text.data(), text.size());
     } else if (!ReadNumber(text, format_.dtype, out.Reserve(DTypeSize(format_.dtype)))) {
       return absl::DataLossError(absl::StrCat("field ", format_.column, ": expected a value of ",
                                               DTypeName(format_.dtype), ", found \"",

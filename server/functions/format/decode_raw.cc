@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
 
@@ -34,13 +35,18 @@ class DecodeRaw final : public RowKernel {
     }
     uint8_t* const to = out.Reserve(bytes);
     const size_t copied = std::min(bytes, in.bytes);
-    if (copied > 0) std::memcpy(to, in.data, copied);
-    if (copied < bytes) std::memset(to + copied, 0, bytes - copied);
+    CopyInPieces(to, in.data, copied);
+    ClearInPieces(to + copied, bytes - copied);
     if (swaps_) {
-      for (size_t at = 0; at < bytes; at += element) std::reverse(to + at, to + at + element);
+      InPieces(bytes / element, [&](size_t first, size_t some) {
+        for (size_t at = first * element; at < (first + some) * element; at += element)
+          std::reverse(to + at, to + at + element);
+      });
     }
     if (dtype_ == DType::kBool) {
-      for (size_t at = 0; at < bytes; ++at) to[at] = to[at] != 0;
+      InPieces(bytes, [&](size_t first, size_t some) {
+        for (size_t at = first; at < first + some; ++at) to[at] = to[at] != 0;
+      });
     }
     out.Commit();
     return absl::OkStatus();

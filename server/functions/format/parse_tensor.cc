@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 #include "server/codec/tensor_proto.h"
 #include "server/expr/arguments.h"
@@ -26,7 +27,7 @@ class ParseTensor final : public RowKernel {
     if (HasUnknownAxes(type_.shape)) out.SetShape(tensor->type.shape);
     const std::string& values = tensor->values;
     uint8_t* const to = out.Reserve(values.size());
-    if (!values.empty()) std::memcpy(to, values.data(), values.size());
+    CopyInPieces(to, values.data(), values.size());
     out.Commit();
     return absl::OkStatus();
   }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/image/pixels.h"
 #include "server/kernels/reduce.h"
@@ -12,7 +13,9 @@ namespace {
 // Values as they are, without a scale.
 template <typename T>
 void Widen(const T* in, size_t count, float* out) {
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]);
+  InPieces(count, [in, out](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) out[i] = static_cast<float>(in[i]);
+  });
 }
 
 class Standardize final : public RowKernel {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/each_string.h"
@@ -18,6 +19,9 @@ namespace {
 
 // More digits behind a point, or a wider field, are refused.
 constexpr int64_t kWidthMax = 1024;
+// As StopLook counts them: printf() takes its time.
+constexpr uint64_t kNumberWork = 256;
+constexpr uint64_t kTextWork = 16;
 
 // How a value is written, by printf()'s names.
 struct Format {
@@ -64,14 +68,17 @@ class AsString final : public RowKernel {
     std::string all;
     std::vector<size_t> ends;
     ends.reserve(count);
+    StopLook look;
     if (dtype_ == DType::kString) {
       for (const absl::string_view text : StringsOf(in, scratch)) {
         if (all.size() > kEachStringBytesMax) break;
+        look.Did(text.size() + kTextWork);
         PrintText(text, &all);
         ends.push_back(all.size());
       }
     } else if (dtype_ == DType::kBool) {
       for (size_t i = 0; i < count; ++i) {
+        look.Did(kTextWork);
         all += in.data[i] != 0 ? "true" : "false";
         ends.push_back(all.size());
       }
@@ -79,6 +86,7 @@ class AsString final : public RowKernel {
     VisitNumber(dtype_, [&](auto type) {
       using T = decltype(type);
       for (size_t i = 0; i < count && all.size() <= kEachStringBytesMax; ++i) {
+        look.Did(kNumberWork);
         T value;
         std::memcpy(&value, in.data + i * sizeof(T), sizeof(T));
         PrintNumber(value, &all);
@@ -91,8 +99,11 @@ class AsString final : public RowKernel {
                        " bytes of ", ends.size(), " strings"));
     }
     auto* const strings = scratch.AllocateArray<absl::string_view>(count);
-    for (size_t i = 0, begin = 0; i < count; begin = ends[i++])
-      strings[i] = absl::string_view(all).substr(begin, ends[i] - begin);
+    size_t begin = 0;
+    InPieces(count, [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; begin = ends[i++])
+        strings[i] = absl::string_view(all).substr(begin, ends[i] - begin);
+    });
     return PutStrings({strings, count}, is_scalar_, out);
   }
 
@@ -115,7 +126,7 @@ class AsString final : public RowKernel {
       text = text.substr(0, static_cast<size_t>(format_.precision));
     const size_t spaces = width > text.size() ? width - text.size() : 0;
     if (format_.fill != "-") out->append(spaces, ' ');
-    absl::StrAppend(out, text);
+    AppendInPieces(out, text);
     if (format_.fill == "-") out->append(spaces, ' ');
   }
 

@@ -3,24 +3,54 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 
 namespace penstock::expr {
 namespace {
 
-// Abseil also takes white space, and dots for the = at the end.
-bool IsLooseBase64(absl::string_view text) {
-  return text.find_first_of(" \t\n\v\f\r.") != absl::string_view::npos;
+// Of text: as many bytes of base64 as stand for whole bytes, and the other way.
+constexpr size_t kTextPiece = size_t{4} << 18;
+constexpr size_t kBytesPiece = size_t{3} << 18;
+
+bool Has(absl::string_view text, absl::string_view bytes) {
+  bool is_one[256] = {};
+  for (const char byte : bytes) is_one[static_cast<unsigned char>(byte)] = true;
+  return FindInPieces(text, 0, [&is_one](char byte) {
+           return is_one[static_cast<unsigned char>(byte)];
+         }) < text.size();
+}
+
+// Whether it is base64; to `bytes`. Abseil also takes white space, and dots for the = at the end.
+bool Decode(absl::string_view text, std::string* bytes) {
+  if (Has(text, " \t\n\v\f\r.")) return false;
+  const bool is_web_safe = Has(text, "-_");
+  const auto decode = [is_web_safe](absl::string_view from, std::string* to) {
+    return is_web_safe ? absl::WebSafeBase64Unescape(from, to) : absl::Base64Unescape(from, to);
+  };
+  if (text.size() <= kTextPiece) return decode(text, bytes);
+  bytes->reserve(text.size() / 4 * 3);
+  bool is_base64 = true;
+  std::string part;
+  InPieces(
+      text.size(),
+      [&](size_t first, size_t some) {
+        const absl::string_view piece = text.substr(first, some);
+        // What fills up the last one stands in no other.
+        const bool is_filled = first + some < text.size() && piece.find('=') != piece.npos;
+        is_base64 = is_base64 && !is_filled && decode(piece, &part);
+        if (is_base64) bytes->append(part);
+      },
+      kTextPiece);
+  return is_base64;
 }
 
 absl::StatusOr<BoundRowFunction> BindDecode(absl::Span<const Argument> arguments) {
   return BindEachText(
       arguments[0], "input", {DType::kString, {}}, [](absl::string_view text, RowOutput& out) {
         std::string bytes;
-        const bool is_web_safe = text.find_first_of("-_") != absl::string_view::npos;
-        if (IsLooseBase64(text) || !(is_web_safe ? absl::WebSafeBase64Unescape(text, &bytes)
-                                                 : absl::Base64Unescape(text, &bytes))) {
+        if (!Decode(text, &bytes)) {
           return absl::DataLossError(absl::StrCat("expected base64, found a text of ", text.size(),
                                                   " bytes that is none"));
         }
@@ -34,7 +64,14 @@ absl::StatusOr<BoundRowFunction> BindEncode(absl::Span<const Argument> arguments
   if (absl::Status status = ReadConstant(arguments[1], "pad", &pads); !status.ok()) return status;
   return BindEachText(arguments[0], "input", {DType::kString, {}},
                       [pads](absl::string_view bytes, RowOutput& out) {
-                        std::string text = absl::WebSafeBase64Escape(bytes);
+                        std::string text;
+                        text.reserve(bytes.size() / 3 * 4 + 4);
+                        InPieces(
+                            bytes.size(),
+                            [&](size_t first, size_t some) {
+                              text += absl::WebSafeBase64Escape(bytes.substr(first, some));
+                            },
+                            kBytesPiece);
                         if (pads) text.append((4 - text.size() % 4) % 4, '=');
                         PutText(text, out);
                         return absl::OkStatus();

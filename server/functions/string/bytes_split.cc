@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/each_string.h"
 #include "server/expr/texts.h"
 
@@ -16,7 +17,9 @@ absl::Status Split(absl::string_view text, RowOutput& out) {
   }
   std::vector<absl::string_view> bytes;
   bytes.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) bytes.push_back(text.substr(i, 1));
+  InPieces(text.size(), [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) bytes.push_back(text.substr(i, 1));
+  });
   return PutTexts(bytes, out);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/axis.h"
 #include "server/expr/each_string.h"
@@ -13,6 +14,9 @@
 
 namespace penstock::expr {
 namespace {
+
+// Of a string beside its bytes, as StopLook counts it.
+constexpr uint64_t kStringWork = 32;
 
 class ReduceJoin final : public RowKernel {
  public:
@@ -44,13 +48,16 @@ class ReduceJoin final : public RowKernel {
     if (sets_shape_) out.SetShape(ShapeOf(in.shape, axis_, keeps_axes_));
     std::vector<std::string> joined;
     uint64_t bytes = 0;
+    StopLook look;
     for (int64_t o = 0; o < view.outer; ++o) {
       for (int64_t n = 0; n < view.inner; ++n) {
         std::string& text = joined.emplace_back();
         for (int64_t i = 0; i < view.size; ++i) {
+          const absl::string_view string =
+              strings[static_cast<size_t>((o * view.size + i) * view.inner + n)];
+          look.Did(string.size() + kStringWork);
           if (i > 0) text += separator_;
-          absl::StrAppend(&text,
-                          strings[static_cast<size_t>((o * view.size + i) * view.inner + n)]);
+          AppendInPieces(&text, string);
           if (bytes + text.size() > kEachStringBytesMax) {
             return absl::ResourceExhaustedError(
                 absl::StrCat("results larger than the limit: ", bytes + text.size(), " > ",

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "base/in_pieces.h"
 #include "server/expr/texts.h"
 
 namespace penstock::expr {
@@ -9,13 +10,16 @@ namespace {
 
 template <char (*change)(unsigned char)>
 absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
-  return BindEachText(arguments[0], "input", {DType::kString, {}},
-                      [](absl::string_view text, RowOutput& out) {
-                        std::string changed(text);
-                        for (char& c : changed) c = change(static_cast<unsigned char>(c));
-                        PutText(changed, out);
-                        return absl::OkStatus();
-                      });
+  return BindEachText(
+      arguments[0], "input", {DType::kString, {}}, [](absl::string_view text, RowOutput& out) {
+        uint8_t* const to = out.Reserve(text.size());
+        InPieces(text.size(), [&](size_t first, size_t some) {
+          for (size_t i = first; i < first + some; ++i)
+            to[i] = static_cast<uint8_t>(change(static_cast<unsigned char>(text[i])));
+        });
+        out.Commit();
+        return absl::OkStatus();
+      });
 }
 
 const RowFunctionRegistration kStringLower({

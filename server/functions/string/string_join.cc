@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 
@@ -13,7 +14,9 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return status;
   return BindEachPair(arguments.first(2), "a", "b", DType::kString,
                       [separator](absl::string_view a, absl::string_view b, std::string* out) {
-                        absl::StrAppend(out, a, separator, b);
+                        AppendInPieces(out, a);
+                        out->append(separator);
+                        AppendInPieces(out, b);
                       });
 }
 

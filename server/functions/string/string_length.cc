@@ -1,6 +1,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/in_pieces.h"
 #include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
@@ -16,8 +17,14 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   }
   return BindEachText(arguments[0], "input", {DType::kInt32, {}},
                       [counts_characters = unit != "BYTE"](absl::string_view text, RowOutput& out) {
-                        const auto length =
-                            static_cast<int32_t>(counts_characters ? CountUtf8(text) : text.size());
+                        size_t count = text.size();
+                        if (counts_characters) {
+                          count = 0;
+                          InPieces(text.size(), [&](size_t first, size_t some) {
+                            count += CountUtf8(text.substr(first, some));
+                          });
+                        }
+                        const auto length = static_cast<int32_t>(count);
                         std::memcpy(out.Reserve(sizeof(length)), &length, sizeof(length));
                         out.Commit();
                         return absl::OkStatus();

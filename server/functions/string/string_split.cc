@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 #include "server/expr/texts.h"
@@ -14,15 +15,24 @@ constexpr int64_t kSplitsMax = int64_t{1} << 31;
 // Of more parts than a row may have none is looked for: they are refused.
 constexpr size_t kPartsMax = kMaxRowElements;
 
+// Of a part beside its bytes, as StopLook counts it.
+constexpr uint64_t kPartWork = 16;
+
 // At white space: none of the parts is empty, but for the rest behind `limit` of them.
 std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
+  const auto is_space = [](char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); };
+  const auto strip = [&] {
+    text.remove_prefix(FindInPieces(text, 0, [&](char c) { return !is_space(c); }));
+  };
   std::vector<absl::string_view> parts;
-  text = absl::StripLeadingAsciiWhitespace(text);
+  StopLook look;
+  strip();
   while (!text.empty() && parts.size() <= kPartsMax) {
-    size_t end = 0;
-    while (end < text.size() && !absl::ascii_isspace(static_cast<unsigned char>(text[end]))) ++end;
+    const size_t end = FindInPieces(text, 0, is_space);
+    look.Did(end + kPartWork);
     parts.push_back(text.substr(0, end));
-    text = absl::StripLeadingAsciiWhitespace(text.substr(end));
+    text.remove_prefix(end);
+    strip();
     if (static_cast<int64_t>(parts.size()) == limit) {
       parts.push_back(text);
       break;
@@ -31,12 +41,25 @@ std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
   return parts;
 }
 
+// As text.find(sep).
+size_t Find(absl::string_view sep, absl::string_view text) {
+  for (size_t at = 0;; at += kPieceValues) {
+    const absl::string_view piece = text.substr(at, kPieceValues + sep.size() - 1);
+    const size_t found = piece.find(sep);
+    if (found != absl::string_view::npos) return at + found;
+    if (at + piece.size() == text.size()) return absl::string_view::npos;
+    CheckStop();
+  }
+}
+
 // At each `sep`, up to `limit` of them.
 std::vector<absl::string_view> At(absl::string_view sep, absl::string_view text, int64_t limit) {
   std::vector<absl::string_view> parts;
+  StopLook look;
   while (parts.size() <= kPartsMax && (limit < 0 || static_cast<int64_t>(parts.size()) < limit)) {
-    const size_t end = text.find(sep);
+    const size_t end = Find(sep, text);
     if (end == absl::string_view::npos) break;
+    look.Did(end + kPartWork);
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end + sep.size());
   }

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 
@@ -11,7 +12,9 @@ uint64_t MurmurHash(absl::string_view text) {
   constexpr uint64_t kFactor = 0xc6a4a7935bd1e995, kSeed = 0xdecafcaffe;
   const auto mix = [](uint64_t value) { return value ^ value >> 47; };
   uint64_t hash = kSeed ^ text.size() * kFactor;
+  StopLook look;
   for (; text.size() >= sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) {
+    look.Did(sizeof(uint64_t));
     uint64_t word;
     std::memcpy(&word, text.data(), sizeof(word));
     hash = (hash ^ mix(word * kFactor) * kFactor) * kFactor;

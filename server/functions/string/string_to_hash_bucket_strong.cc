@@ -2,6 +2,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
 
@@ -20,7 +21,11 @@ class SipHash {
   // Of one text; `this` is used up.
   uint64_t Of(absl::string_view text) {
     const auto length = static_cast<uint64_t>(text.size());
-    for (; text.size() >= sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) Add(Word(text));
+    StopLook look;
+    for (; text.size() >= sizeof(uint64_t); text.remove_prefix(sizeof(uint64_t))) {
+      look.Did(sizeof(uint64_t));
+      Add(Word(text));
+    }
     // The length's last byte stands above those that are left.
     Add(Word(text) | length << 56);
     v2_ ^= 0xff;

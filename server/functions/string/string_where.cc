@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 #include "server/expr/arguments.h"
 #include "server/expr/broadcast.h"
@@ -57,11 +58,15 @@ class StringWhere final : public RowKernel {
     auto* const chosen = scratch.AllocateArray<absl::string_view>(count);
     auto* const flags = scratch.AllocateArray<bool>(count);
     BroadcastPlaces(condition.shape, *shape, places);
-    for (size_t i = 0; i < count; ++i) flags[i] = IsTrue(condition, places[i]);
+    InPieces(count, [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; ++i) flags[i] = IsTrue(condition, places[i]);
+    });
     for (int side = 0; side < 2; ++side) {
       BroadcastPlaces(shapes[side], *shape, places);
-      for (size_t i = 0; i < count; ++i)
-        if (flags[i] == (side == 0)) chosen[i] = strings[side][static_cast<size_t>(places[i])];
+      InPieces(count, [&](size_t first, size_t some) {
+        for (size_t i = first; i < first + some; ++i)
+          if (flags[i] == (side == 0)) chosen[i] = strings[side][static_cast<size_t>(places[i])];
+      });
     }
     if (sets_shape_) out.SetShape(*shape);
     return PutStrings({chosen, count}, is_scalar_, out);

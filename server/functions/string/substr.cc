@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
@@ -14,17 +15,18 @@ constexpr int64_t kPlaceMax = int64_t{1} << 40;
 // As TensorFlow counts them: bytes in front of the first character that continue none are one, too.
 int64_t CountCharacters(absl::string_view text) {
   const bool begins_amid = !text.empty() && ContinuesUtf8(text[0]);
-  return static_cast<int64_t>(CountUtf8(text)) + (begins_amid ? 1 : 0);
+  size_t count = begins_amid ? 1 : 0;
+  InPieces(text.size(),
+           [&](size_t first, size_t some) { count += CountUtf8(text.substr(first, some)); });
+  return static_cast<int64_t>(count);
 }
 
 // Where character number `number` begins; behind the last one the end.
 size_t PlaceOf(absl::string_view text, int64_t number, bool counts_characters) {
   if (!counts_characters) return static_cast<size_t>(number);
   size_t at = 0;
-  for (; number > 0 && at < text.size(); --number) {
-    do ++at;
-    while (at < text.size() && ContinuesUtf8(text[at]));
-  }
+  for (; number > 0 && at < text.size(); --number)
+    at = FindInPieces(text, at + 1, [](char byte) { return !ContinuesUtf8(byte); });
   return at;
 }
 

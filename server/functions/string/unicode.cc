@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
@@ -33,6 +34,7 @@ absl::Status ReadErrors(const Argument& argument, OnMalformed* on_malformed) {
 // Calls visit(code point, its bytes) for each character.
 template <typename Visit>
 absl::Status VisitCharacters(absl::string_view text, OnMalformed on_malformed, Visit visit) {
+  StopLook look;
   for (size_t at = 0; at < text.size();) {
     size_t bytes = 0;
     const int32_t code = DecodeUtf8(text.substr(at), &bytes);
@@ -44,6 +46,7 @@ absl::Status VisitCharacters(absl::string_view text, OnMalformed on_malformed, V
       visit(kReplacement, absl::string_view("\xef\xbf\xbd"));
     }
     at += bytes;
+    look.Did(bytes);
   }
   return absl::OkStatus();
 }
@@ -61,7 +64,7 @@ absl::StatusOr<BoundRowFunction> BindDecode(absl::Span<const Argument> arguments
                         const size_t bytes = codes.size() * sizeof(int32_t);
                         out.SetShape({static_cast<int64_t>(codes.size())});
                         uint8_t* const to = out.Reserve(bytes);
-                        if (bytes > 0) std::memcpy(to, codes.data(), bytes);
+                        CopyInPieces(to, codes.data(), bytes);
                         out.Commit();
                         return absl::OkStatus();
                       });

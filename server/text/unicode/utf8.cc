@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/stop_flag.h"
 #include "base/utf8.h"
 
 namespace penstock::text {
@@ -9,6 +10,7 @@ namespace penstock::text {
 size_t FindInvalidUtf8(std::string_view text) {
   const auto* const bytes = reinterpret_cast<const uint8_t*>(text.data());
   size_t i = 0;
+  StopLook look;
   while (i < text.size()) {
     if (bytes[i] < 0x80) {
       uint64_t eight;
@@ -18,10 +20,12 @@ size_t FindInvalidUtf8(std::string_view text) {
         i += 8;
       }
       while (i < text.size() && bytes[i] < 0x80) ++i;
+      look.Did(1);
       continue;
     }
     size_t length;
     if (DecodeUtf8({text.data() + i, text.size() - i}, &length) < 0) return i;
+    look.Did(length);
     i += length;
   }
   return std::string_view::npos;

@@ -11,6 +11,7 @@
 #include "tests/support/compressed.h"
 #include "tests/support/frames.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/stops_soon.h"
 
 namespace penstock {
 namespace {
@@ -423,6 +424,14 @@ TEST_CASE("fault 62: a length that would lead beyond 2^63 or 2^64 is an error at
     CHECK(skipped.damage[0].offset == kEnd - 17);
     CHECK(skipped.damage[0].length == 17);
   }
+}
+
+TEST_CASE("fault 35: the search for the next record looks for a stop all over the damage") {
+  const std::string zeros(size_t{32} << 20, '\0');
+  test::CheckStopsSoon([&] {
+    const Found found = test::ReadStream(InMemory(zeros), Compression::kNone, kSkip);
+    CHECK(found.records.empty());
+  });
 }
 
 }  // namespace
