@@ -12,8 +12,8 @@
 // process that is killed at any time, a machine that loses its power, a disk that is full and a
 // file that somebody else has changed cost a request and never give a wrong byte.
 //
-// What a pipeline will read again stays (io/remote/cache_needs.h), however long its pass takes. So of
-// data larger than the folder a part is there in every pass, which a cache that throws out the
+// What a pipeline will read again stays (io/remote/cache_needs.h), however long its pass takes. So
+// of data larger than the folder a part is there in every pass, which a cache that throws out the
 // oldest would lose each time. Room for what comes is made of these, in this order:
 //
 //     1. files that no pipeline of this process needs, and that nobody has marked as used for an
