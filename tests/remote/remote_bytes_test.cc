@@ -246,9 +246,9 @@ TEST_CASE(
   read(0, 4096, /*alone=*/true);
   read(600'000 - 4096, 4096, /*alone=*/true);
   CHECK(network.passed.empty());
-  for (int pass = 1; pass <= 2; ++pass) {
+  for (size_t pass = 1; pass <= 2; ++pass) {
     read(0, 300'000, /*alone=*/false);
-    CHECK(network.passed.size() == static_cast<size_t>(pass - 1));
+    CHECK(network.passed.size() == pass - 1);
     read(300'000, 300'000, /*alone=*/false);
     CHECK(network.passed == std::vector<const FetchCounters*>(pass, counters.get()));
   }

@@ -1,5 +1,6 @@
 // What a plan says to those who hold its files: which of them it needs, as long as it lives; and
 // whose tags stand for what they begin and end with.
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,7 +55,7 @@ class NotedFiles final : public JoinedFileSystem {
     return trusts ? std::optional(file.version.object) : std::nullopt;
   }
 
-  int opened = 0;
+  std::atomic<int> opened{0};
   int plans = 0;
   std::vector<ListedFile> needed;
   uint64_t version = 1;
