@@ -21,6 +21,7 @@ std::vector<CacheNeeds::Key> CacheNeeds::NoMore(Reader reader, const std::vector
   const auto found = readers_.find(reader);
   if (found == readers_.end()) return free;
   State& state = found->second;
+  const bool has_read = state.has_read;
   if (--state.plans == 0) {
     for (const auto& [key, object] : state.objects) free.push_back(key);
     readers_.erase(found);
@@ -32,6 +33,7 @@ std::vector<CacheNeeds::Key> CacheNeeds::NoMore(Reader reader, const std::vector
       free.push_back(key);
     }
   }
+  if (!has_read) return {};
   std::erase_if(free, [this](Key key) {
     return std::any_of(readers_.begin(), readers_.end(),
                        [key](const auto& one) { return one.second.objects.contains(key); });
@@ -46,6 +48,7 @@ std::vector<CacheNeeds::Key> CacheNeeds::Used(Reader reader, Key key, int64_t no
   if (found == readers_.end()) return marked;
   State& state = found->second;
   state.used_s = now_s;
+  state.has_read = true;
   state.objects.try_emplace(key);
   if (now_s - state.renewed_s < kRenewS) return marked;
   state.renewed_s = now_s;

@@ -43,7 +43,8 @@ class CacheNeeds {
 
   // A plan of the reader needs these from now on.
   void Need(Reader reader, const std::vector<Key>& keys, int64_t now_s);
-  // The plan that said so needs them no more. What nobody needs now is returned.
+  // The plan that said so needs them no more. What nobody needs now is returned; nothing where the
+  // reader has read nothing, as of a plan that was only looked at.
   std::vector<Key> NoMore(Reader reader, const std::vector<Key>& keys);
   // The reader, if it has a plan, asks for bytes of the object. Returns what is to be marked as
   // needed for other processes: all that the reader needs, each kRenewS.
@@ -67,6 +68,7 @@ class CacheNeeds {
     uint32_t passes = 1;  // of what was passed most often, at least 1: the pass that is under way
     int64_t used_s = 0;
     int64_t renewed_s = 0;
+    bool has_read = false;
 
     bool rests(int64_t now_s) const { return now_s - used_s >= kRestS; }
   };

@@ -227,10 +227,15 @@ TEST_CASE("what a pipeline has needed makes room as soon as its last plan goes")
   const ScratchFolder folder;
   const auto cache = Open(folder.path(), 5 << 20, readings.clock);
   const auto first = std::make_shared<int>(), second = std::make_shared<int>();
+  CHECK(readings.Take(*cache, "a", nullptr) == Readings::kBlocks);
+  // Who has a plan and reads nothing says nothing of what is there.
+  cache->Need(second, {"a"}).reset();
+  CHECK(readings.Take(*cache, "b", second.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "a", nullptr) == 0);
   std::shared_ptr<void> plan = cache->Need(first, {"a"});
   std::shared_ptr<void> next_plan = cache->Need(first, {"a"});
   const std::shared_ptr<void> other = cache->Need(second, {"b"});
-  CHECK(readings.Take(*cache, "a", first.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "a", first.get()) == 0);
   plan.reset();
   CHECK(readings.Take(*cache, "b", second.get()) == Readings::kBlocks);
   CHECK(readings.Take(*cache, "a", first.get()) == 0);
