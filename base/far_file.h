@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,13 @@ class JoinedFileSystem : public FileSystem {
   // first that fails the others are Cancelled, or what was found.
   virtual std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
       const std::vector<std::string>& patterns) = 0;
+  // A plan reads these files in each of its passes: as long as what is returned lives, what a disk
+  // keeps of them goes for no others that are needed later. Null where nothing is kept. These files
+  // must outlive it.
+  virtual std::shared_ptr<void> Need(const std::vector<ListedFile>& files) { return nullptr; }
+  // What tells the content of a file from others though nobody looks at it, if those who run this
+  // trust the server with that; else absent.
+  virtual std::optional<uint64_t> TrustedTag(const ListedFile& file) { return std::nullopt; }
   // What was counted; absent where nothing has been asked for.
   virtual std::optional<FetchNumbers> numbers() const { return std::nullopt; }
 };

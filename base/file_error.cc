@@ -36,14 +36,17 @@ bool IsAddress(const std::string& path) {
 absl::Status CheckNoAddress(const std::string& path) {
   if (!IsAddress(path)) return absl::OkStatus();
   const std::string scheme = path.substr(0, path.find("://") + 3);
-  const char* const remedy = scheme == "file://" ? "write the path alone"
-                                                 : "mount what it leads to (mount-s3, gcsfuse, "
-                                                   "rclone mount), or copy it, and name the path, "
-                                                   "or let this daemon read addresses "
-                                                   "(remote { allow })";
-  return absl::InvalidArgumentError(
-      absl::StrCat("expected a path of this machine, found an address: ", scheme, " is not read; ",
-                   remedy, " (", ShownUrl(path), ")"));
+  const bool is_file = scheme == "file://";
+  const std::string remedy = is_file ? "write the path alone"
+                                     : "mount what it leads to (mount-s3, gcsfuse, rclone mount), "
+                                       "or copy it, and name the path";
+  // Of others no daemon reads any.
+  const bool may_be_read =
+      scheme == "s3://" || scheme == "gs://" || scheme == "http://" || scheme == "https://";
+  return absl::InvalidArgumentError(absl::StrCat(
+      "expected a path of this machine, found an address: ", scheme, " is not read; ", remedy,
+      may_be_read ? ", or let this daemon read addresses (remote { allow })" : "", " (",
+      ShownUrl(path), ")"));
 }
 
 absl::Status CannotOpen(int error, const std::string& path) {

@@ -25,7 +25,8 @@
 #: what a host of eight costs beside one alone: processor time a row, bytes read; changing their number beside resuming; and what a step of a
 #: helper costs on its way
 #: ./dev bench remote [--quick] [--cases A,B]
-#: files over HTTP beside a bare loop of libcurl and Arrow's S3 client, with TLS, latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua openssl)
+#: files over HTTP beside a bare loop of libcurl and Arrow's S3 client, with TLS, latency, stalls and a cache folder (Debian: nginx libnginx-mod-http-lua openssl);
+#: out of a bucket beside local files, DALI and gfile (Debian: radosgw ceph-mon ceph-osd ceph-common)
 #: ./dev bench formats [--quick] [--cases A,B]
 #: Arrow files, tars, Parquet, source processes and sounds, beside the packages that read them
 #: ./dev bench NAME
@@ -135,8 +136,13 @@ bench_hosts() {
 bench_remote() {
   deps >&2
   make_venv build/remote-bench-venv "${remote_python_packages[@]}" >&2
+  peers_python >&2
+  [ -n "${PENSTOCK_BENCH_DALI_PYTHON-}" ] || make_venv build/dali-venv "${dali_python_packages[@]}" >&2
   build release >&2
-  with_python .venv/bin/python bench/remote/run.py --arrow-python build/remote-bench-venv/bin/python "$@"
+  local photographs
+  photographs=$(photos)
+  with_python .venv/bin/python bench/remote/run.py --arrow-python build/remote-bench-venv/bin/python --photos "$photographs" \
+    --dali-python "${PENSTOCK_BENCH_DALI_PYTHON:-build/dali-venv/bin/python}" --tf-python "$(tensorflow)" "$@"
 }
 
 bench_formats() {

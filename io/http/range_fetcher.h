@@ -74,6 +74,8 @@ class RangeSource {
   virtual ~RangeSource() = default;
   // From any thread; `done` is called once, from another one, or before this returns.
   virtual void Fetch(RangeJob job) = 0;
+  // A pipeline, whose counters these are, has read the object from its beginning to its end.
+  virtual void Passed(const RequestMaker& maker, const FetchCounters* counters) {}
 };
 
 struct FetcherStats {

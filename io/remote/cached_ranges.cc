@@ -26,11 +26,13 @@ bool IsOfPages(const RangeJob& job) {
 
 }  // namespace
 
-std::string CacheName(const RequestMaker& maker) {
-  const ObjectState& state = maker.state();
+std::string CacheName(const std::string& address, const ObjectState& state) {
   const bool is_strong = !state.etag.empty() && !absl::StartsWith(state.etag, "W/");
   if (state.generation.empty() && !is_strong) return "";
-  return absl::StrCat(maker.address(), "\n", state.etag, "\n", state.generation, "\n", state.size);
+  return absl::StrCat(address, "\n", state.etag, "\n", state.generation, "\n", state.size);
+}
+std::string CacheName(const RequestMaker& maker) {
+  return CacheName(maker.address(), maker.state());
 }
 
 // Lives as long as somebody fetches, who may end behind the destructor.
@@ -127,6 +129,17 @@ void CachedRanges::Fetch(RangeJob job) {
   shared_->wake.notify_one();
 }
 
+void CachedRanges::Passed(const RequestMaker& maker, const FetchCounters* counters) {
+  if (const std::string name = CacheName(maker); !name.empty())
+    shared_->cache->Passed(name, counters);
+}
+
+std::shared_ptr<void> CachedRanges::Need(std::shared_ptr<const FetchCounters> counters,
+                                         std::vector<std::string> names) {
+  std::erase(names, "");
+  return shared_->cache->Need(std::move(counters), names);
+}
+
 void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
   Shared& shared = *shared_by_all;
   std::unique_lock<std::mutex> lock(shared.mutex);
@@ -148,7 +161,7 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
       lock.unlock();
       const RangeJob& job = write->job;
       shared.cache->Write(write->name, job.maker->state().size, job.offset,
-                          {job.to.get(), job.bytes});
+                          {job.to.get(), job.bytes}, job.counters.get());
       if (job.done) job.done(absl::OkStatus());
       lock.lock();
       shared.writes.erase(write);
@@ -161,7 +174,8 @@ void CachedRanges::Run(const std::shared_ptr<Shared>& shared_by_all) {
     lock.unlock();
     if (on_the_way != nullptr) std::memcpy(job.to.get(), on_the_way.get(), job.bytes);
     if (on_the_way != nullptr ||
-        shared.cache->Read(name, job.maker->state().size, job.offset, {job.to.get(), job.bytes})) {
+        shared.cache->Read(name, job.maker->state().size, job.offset, {job.to.get(), job.bytes},
+                           job.counters.get())) {
       if (job.counters != nullptr) job.counters->cached_bytes.fetch_add(job.bytes);
       job.done(absl::OkStatus());
     } else {

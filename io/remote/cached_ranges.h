@@ -24,6 +24,7 @@ namespace penstock {
 
 // What the cache knows an object's state by; "" where it is not told from others for certain, so
 // that nothing is kept.
+std::string CacheName(const std::string& address, const ObjectState& state);
 std::string CacheName(const RequestMaker& maker);
 
 class CachedRanges final : public RangeSource {
@@ -35,6 +36,13 @@ class CachedRanges final : public RangeSource {
   ~CachedRanges() override;
 
   void Fetch(RangeJob job) override;
+  void Passed(const RequestMaker& maker, const FetchCounters* counters) override;
+
+  // As long as what is returned lives, which must end before this does, a plan of the pipeline
+  // whose counters these are (null: of nobody's) needs these objects: their room goes to no others
+  // that are needed later. `names`: of CacheName(); those without one are passed over.
+  std::shared_ptr<void> Need(std::shared_ptr<const FetchCounters> counters,
+                             std::vector<std::string> names);
 
  private:
   struct Shared;

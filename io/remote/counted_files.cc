@@ -37,6 +37,13 @@ std::vector<absl::StatusOr<std::vector<ListedFile>>> CountedFiles::ListEach(
   return files_.ListEach(patterns);
 }
 
+std::shared_ptr<void> CountedFiles::Need(const std::vector<ListedFile>& files) {
+  return files_.Need(files, counters());
+}
+std::optional<uint64_t> CountedFiles::TrustedTag(const ListedFile& file) {
+  return files_.TrustedTag(file);
+}
+
 std::optional<FetchNumbers> CountedFiles::numbers() const {
   const std::shared_ptr<FetchCounters> counted = counters();
   const auto of = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };

@@ -26,6 +26,8 @@ class CountedFiles final : public JoinedFileSystem {
   FileSystem& local() const override;
   FileSystem& CountedFor(const std::string& pipeline) override;
   std::optional<FetchNumbers> numbers() const override;
+  std::shared_ptr<void> Need(const std::vector<ListedFile>& files) override;
+  std::optional<uint64_t> TrustedTag(const ListedFile& file) override;
   Disk* disk() override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override;
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> OpenListed(const ListedFile& file) override;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -91,6 +92,17 @@ bool WriteAll(int fd, const void* from, size_t bytes, uint64_t offset) {
   return true;
 }
 
+CacheNeeds::Key KeyOf(const std::string& name) {
+  // FNV-1a (Fowler, Noll, Vo). Two objects that share one take turns: the name stands in the file.
+  CacheNeeds::Key hash = 0xcbf29ce484222325u;
+  for (const char byte : name) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
+  return hash;
+}
+// Of a file of the folder, which has it as its name.
+CacheNeeds::Key KeyIn(const std::string& path) {
+  return strtoull(path.c_str() + path.rfind('/') + 1, nullptr, 16);
+}
+
 uint64_t TakenBy(const struct stat& status) {
   return static_cast<uint64_t>(status.st_blocks) * 512;
 }
@@ -148,7 +160,7 @@ absl::StatusOr<std::unique_ptr<DiskCache>> DiskCache::Open(const std::string& fo
   if (!clock) clock = [] { return absl::ToUnixSeconds(absl::Now()); };
   // With what it has already, so that it does not shrink with each start.
   std::unique_ptr<DiskCache> cache(new DiskCache(folder, UINT64_MAX, clock));
-  cache->MakeRoom(0);
+  cache->MakeRoom(0, /*is_ahead=*/false);
   if (bytes_max == 0) {
     struct statvfs disk;
     if (statvfs(folder.c_str(), &disk) != 0)
@@ -160,11 +172,33 @@ absl::StatusOr<std::unique_ptr<DiskCache>> DiskCache::Open(const std::string& fo
   return made;
 }
 
-std::string DiskCache::PathOf(const std::string& name) const {
-  // FNV-1a (Fowler, Noll, Vo). Two objects that share one take turns: the name stands in the file.
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char byte : name) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3u;
-  return absl::StrCat(folder_, "/", absl::StrFormat("%016x", hash), kSuffix);
+std::string DiskCache::PathOf(CacheNeeds::Key key) const {
+  return absl::StrCat(folder_, "/", absl::StrFormat("%016x", key), kSuffix);
+}
+std::string DiskCache::PathOf(const std::string& name) const { return PathOf(KeyOf(name)); }
+
+void DiskCache::Mark(const std::vector<CacheNeeds::Key>& keys, int64_t used_s) const {
+  const timespec times[2] = {{0, UTIME_OMIT}, {static_cast<time_t>(used_s), 0}};
+  // What is not here needs no mark.
+  for (const CacheNeeds::Key key : keys)
+    utimensat(AT_FDCWD, PathOf(key).c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+std::shared_ptr<void> DiskCache::Need(std::shared_ptr<const void> reader,
+                                      const std::vector<std::string>& names) {
+  std::vector<CacheNeeds::Key> keys;
+  keys.reserve(names.size());
+  for (const std::string& name : names) keys.push_back(KeyOf(name));
+  needs_.Need(reader.get(), keys, clock_());
+  const auto end = [this, reader, keys = std::move(keys)](void*) {
+    Mark(needs_.NoMore(reader.get(), keys), clock_() - kRestS);
+    for (std::atomic<int64_t>& full_until_s : full_until_s_) full_until_s = 0;
+  };
+  return {static_cast<void*>(this), end};
+}
+
+void DiskCache::Passed(const std::string& name, const void* reader) {
+  needs_.Passed(reader, KeyOf(name));
 }
 
 std::unique_ptr<DiskCache::File> DiskCache::OpenFile(const std::string& name, uint64_t size,
@@ -203,8 +237,10 @@ bool DiskCache::MakeFile(const std::string& name, uint64_t size) const {
 }
 
 bool DiskCache::Read(const std::string& name, uint64_t size, uint64_t offset,
-                     absl::Span<uint8_t> out) {
+                     absl::Span<uint8_t> out, const void* reader) {
   if (name.size() > kNameBytesMax || out.empty()) return false;
+  const int64_t now_s = clock_();
+  Mark(needs_.Used(reader, KeyOf(name), now_s), now_s);
   const std::unique_ptr<File> file = OpenFile(name, size);
   if (file == nullptr) return false;
   const std::vector<uint32_t> sums = file->Sums(offset, out.size());
@@ -230,13 +266,14 @@ struct Leaving {
 }  // namespace
 
 void DiskCache::Write(const std::string& name, uint64_t size, uint64_t offset,
-                      absl::Span<const uint8_t> bytes) {
+                      absl::Span<const uint8_t> bytes, const void* reader) {
   if (name.size() > kNameBytesMax || bytes.empty()) return;
   const uint64_t room = bytes.size() + 2 * kPage;
+  const bool is_ahead = needs_.IsAheadOfOthers(reader, KeyOf(name), clock_());
   {
     // Those who write at the same time have room for all of them.
     std::lock_guard<std::mutex> lock(entering_);
-    if (!MakeRoom(room)) return;
+    if (!MakeRoom(room, is_ahead)) return;
     under_way_.fetch_add(room);
   }
   const Leaving leaving{under_way_, room};
@@ -275,13 +312,16 @@ uint64_t DiskCache::KeptBytes(const std::string& name, uint64_t size) const {
   return kept;
 }
 
-bool DiskCache::MakeRoom(uint64_t bytes) {
+bool DiskCache::MakeRoom(uint64_t bytes, bool is_ahead) {
   const auto fits = [&] { return bytes_.load() + under_way_.load() + bytes <= bytes_max_; };
   const auto is_known = [&] { return bytes > 0 && fits() && written_.load() < bytes_max_ / 16; };
   if (is_known()) return true;
-  if (bytes > 0 && clock_() < full_until_s_.load()) return false;
+  std::atomic<int64_t>& full_until_s = full_until_s_[is_ahead ? 1 : 0];
+  if (bytes > 0 && clock_() < full_until_s.load()) return false;
   struct Kept {
+    bool is_needed;
     int64_t used_s;
+    uint64_t passed_at;
     uint64_t bytes;
     std::string path;
   };
@@ -299,20 +339,28 @@ bool DiskCache::MakeRoom(uint64_t bytes) {
     if (absl::EndsWith(path, kPartSuffix) && is_old) unlink(path.c_str());
     if (!absl::EndsWith(path, kSuffix)) continue;
     taken += TakenBy(status);
-    if (is_old) kept.push_back({status.st_mtim.tv_sec, TakenBy(status), path});
+    const CacheNeeds::Standing standing = needs_.Of(KeyIn(path), now_s);
+    const bool is_needed = standing.use != CacheNeeds::Use::kNobody;
+    const bool may_go = is_needed ? is_ahead && standing.use == CacheNeeds::Use::kLater : is_old;
+    if (may_go)
+      kept.push_back({is_needed, status.st_mtim.tv_sec, standing.passed_at, TakenBy(status), path});
   }
-  std::sort(kept.begin(), kept.end(),
-            [](const Kept& a, const Kept& b) { return a.used_s < b.used_s; });
-  // With some to spare, so that the folder is not looked through for each block.
-  const uint64_t wanted = bytes == 0 ? 0 : bytes + under_way_.load() + bytes_max_ / 16;
+  std::sort(kept.begin(), kept.end(), [](const Kept& a, const Kept& b) {
+    if (a.is_needed != b.is_needed) return b.is_needed;
+    return a.is_needed ? a.passed_at > b.passed_at : a.used_s < b.used_s;
+  });
+  const uint64_t wanted = bytes == 0 ? 0 : bytes + under_way_.load();
   for (const Kept& one : kept) {
-    if (wanted == 0 || taken + wanted <= bytes_max_) break;
+    // With some to spare, so that the folder is not looked through for each block; but nothing that
+    // is needed goes for that.
+    const uint64_t spare = one.is_needed ? 0 : bytes_max_ / 16;
+    if (wanted == 0 || taken + wanted + spare <= bytes_max_) break;
     if (unlink(one.path.c_str()) == 0) taken -= std::min(taken, one.bytes);
   }
   bytes_ = taken;
   written_ = 0;
   // What others are writing has its place soon.
-  if (bytes_.load() + bytes > bytes_max_) full_until_s_ = now_s + kLookAgainS;
+  if (bytes_.load() + bytes > bytes_max_) full_until_s = now_s + kLookAgainS;
   return fits();
 }
 

@@ -12,10 +12,19 @@
 // process that is killed at any time, a machine that loses its power, a disk that is full and a
 // file that somebody else has changed cost a request and never give a wrong byte.
 //
-// What is kept stays. Files that nobody has read for an hour make room for others, the one that was
-// used least lately first; where there is none, what comes is not kept: of data larger than the
-// folder a part is there in every pass, which a cache that throws out the oldest would lose each
-// time.
+// What a pipeline will read again stays (io/remote/cache_needs.h), however long its pass takes. So
+// of data larger than the folder a part is there in every pass, which a cache that throws out the
+// oldest would lose each time. Room for what comes is made of these, in this order:
+//
+//     1. files that no pipeline of this process needs, and that nobody has marked as used for an
+//        hour: the one that was used least lately first
+//     2. if another pipeline still reads in its pass what comes: files that all pipelines have
+//        passed in theirs, the one that comes again last first
+//
+// Where that is not enough, what comes is not kept. Other processes see what is needed by the
+// file's time: a pipeline that reads marks all that it needs every ten minutes, and the end of the
+// last one that needs a file marks it as free at once. (So, for ten minutes, a third process may
+// take the place of a file that another one needs, which costs a request.)
 //
 // Threads:  safe from any thread, and beside other processes that use the same folder. They wait
 //           for the disk.
@@ -30,16 +39,18 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "io/remote/cache_needs.h"
 
 namespace penstock {
 
 class DiskCache {
  public:
   static constexpr uint64_t kPageBytes = 4096;
-  static constexpr int64_t kRestS = 3600;
+  static constexpr int64_t kRestS = CacheNeeds::kRestS;
   // Unix time in seconds.
   using Clock = std::function<int64_t()>;
 
@@ -50,10 +61,19 @@ class DiskCache {
 
   // Whether all of these bytes are there; then they are in `out`. REQUIRES: `offset` is a page's,
   // and they end with one or with the object. `name`: of the object's state, `size`: its bytes.
-  bool Read(const std::string& name, uint64_t size, uint64_t offset, absl::Span<uint8_t> out);
+  // `reader`: the pipeline that asks; may be null.
+  bool Read(const std::string& name, uint64_t size, uint64_t offset, absl::Span<uint8_t> out,
+            const void* reader = nullptr);
   // Keeps them, if there is room. REQUIRES: likewise.
   void Write(const std::string& name, uint64_t size, uint64_t offset,
-             absl::Span<const uint8_t> bytes);
+             absl::Span<const uint8_t> bytes, const void* reader = nullptr);
+
+  // As long as what is returned lives, which must end before this does, a plan of the pipeline
+  // `reader` needs the objects of these names.
+  std::shared_ptr<void> Need(std::shared_ptr<const void> reader,
+                             const std::vector<std::string>& names);
+  // The pipeline has read the object from its beginning to its end.
+  void Passed(const std::string& name, const void* reader);
 
   // How many of an object's bytes have been written here, whether or not they still hold.
   uint64_t KeptBytes(const std::string& name, uint64_t size) const;
@@ -73,7 +93,11 @@ class DiskCache {
   std::unique_ptr<File> OpenFile(const std::string& name, uint64_t size,
                                  bool* is_other = nullptr) const;
   bool MakeFile(const std::string& name, uint64_t size) const;
-  bool MakeRoom(uint64_t bytes);
+  std::string PathOf(CacheNeeds::Key key) const;
+  // The time when these were used last, for all processes.
+  void Mark(const std::vector<CacheNeeds::Key>& keys, int64_t used_s) const;
+  // `is_ahead`: another pipeline still reads it in its pass.
+  bool MakeRoom(uint64_t bytes, bool is_ahead);
 
   const std::string folder_;
   const uint64_t bytes_max_;
@@ -82,7 +106,9 @@ class DiskCache {
   std::atomic<uint64_t> written_{0};    // since the folder was looked through
   std::atomic<uint64_t> under_way_{0};  // that those who write have room for
   std::mutex entering_;  // of who begins to write, and looks the folder through for that
-  std::atomic<int64_t> full_until_s_{0};  // so long nobody looks for room
+  // So long nobody looks for room; [1]: for what is ahead of another pipeline.
+  std::atomic<int64_t> full_until_s_[2] = {};
+  CacheNeeds needs_;
 };
 
 }  // namespace penstock

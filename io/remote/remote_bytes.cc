@@ -66,7 +66,8 @@ bool RemoteBytes::Has(uint64_t offset, uint64_t bytes) const {
   return true;
 }
 
-std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::Span<uint8_t> out) {
+std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::Span<uint8_t> out,
+                                                        const FetchCounters* counters) {
   struct Piece {
     std::shared_ptr<uint8_t> memory;
     uint64_t from = 0;
@@ -74,6 +75,7 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
   };
   std::vector<Piece> pieces;
   const uint64_t begin = offset;
+  bool is_passed = false;
   {
     std::lock_guard<std::mutex> lock(pool_.mutex());
     const uint64_t end = Clipped(offset, out.size());
@@ -98,8 +100,9 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
     Unpin(begin, end);
     for (auto it = First(begin); it != spans_.end() && it->first < end; ++it)
       pool_.Touch(it->second.get(), it->second->end() <= end);
-    if (end == state().size) EndsReading();
+    is_passed = end == state().size && EndsReading();
   }
+  if (is_passed) source_.Passed(*maker_, counters);
   uint8_t* to = out.data();
   for (const Piece& piece : pieces) {
     std::memcpy(to, piece.memory.get() + piece.from, piece.bytes);
@@ -248,11 +251,12 @@ void RemoteBytes::BeginsToRead() {
   if (!std::exchange(is_read_, true)) pool_.Reads(1);
 }
 
-void RemoteBytes::EndsReading() {
-  if (!std::exchange(is_read_, false)) return;
+bool RemoteBytes::EndsReading() {
+  if (!std::exchange(is_read_, false)) return false;
   pool_.Reads(-1);
   ahead_to_ = 0;
   window_ = 0;
+  return true;
 }
 
 void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {

@@ -40,8 +40,10 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
 
   // Whether Read() of these bytes has an answer, which may be an error.
   bool Has(uint64_t offset, uint64_t bytes) const;
-  // All of `out`, or the end of the object; absent where some are not near.
-  std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out);
+  // All of `out`, or the end of the object; absent where some are not near. `counters`: of who
+  // reads; may be null.
+  std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out,
+                                             const FetchCounters* counters = nullptr);
   // Asks for bytes; `done` is told when Read() has an answer, and they stay until they have been
   // read, or given up. `alone`: nobody reads on behind them. Returns the number of what was asked
   // for. `asker`: for GiveUpAll(); null: nobody.
@@ -85,7 +87,8 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   std::list<Demand>::iterator Drop(std::list<Demand>::iterator demand);
   void Send(std::vector<RangeJob> jobs, const Counters& counters);
   void BeginsToRead();
-  void EndsReading();
+  // Whether somebody read it from front to back.
+  bool EndsReading();
   // Where the block that holds this place begins and ends.
   std::pair<uint64_t, uint64_t> BlockAround(uint64_t offset) const;
 

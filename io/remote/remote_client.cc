@@ -1,5 +1,6 @@
 #include "io/remote/remote_client.h"
 
+#include <unordered_set>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -145,6 +146,7 @@ absl::StatusOr<ListPage> RemoteClient::ListAll(const RemoteUrl& bucket, const st
   const std::string shown = ShownUrl(bucket.text());
   ListPage all;
   std::string next;
+  std::unordered_set<std::string> asked;
   do {
     const absl::StatusOr<HttpResponse> response = Ask(store, place, shown, [&] {
       return store.ListRequest(bucket, prefix, delimiter, next, place);
@@ -152,7 +154,7 @@ absl::StatusOr<ListPage> RemoteClient::ListAll(const RemoteUrl& bucket, const st
     if (!response.ok()) return response.status();
     absl::StatusOr<ListPage> page = store.ParseList(response->body, shown);
     if (!page.ok()) return page.status();
-    if (!page->next.empty() && page->next == next) {
+    if (!page->next.empty() && !asked.insert(page->next).second) {
       return absl::DataLossError(absl::StrCat("a list goes round in a circle (", shown, ")"));
     }
     next = std::move(page->next);

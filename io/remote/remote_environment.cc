@@ -65,6 +65,13 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const Environment& environment, bo
     return absl::InvalidArgumentError(absl::StrCat(
         "PENSTOCK_REMOTE_CACHE: expected an absolute path, found ", options.cache_folder));
   }
+  if (const std::string trust = environment("PENSTOCK_REMOTE_TRUST_ETAGS"); !trust.empty()) {
+    if (trust != "0" && trust != "1") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("PENSTOCK_REMOTE_TRUST_ETAGS: expected 0 or 1, found ", trust));
+    }
+    options.trusts_etags = trust == "1";
+  }
   return options;
 }
 

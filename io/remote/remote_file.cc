@@ -99,7 +99,7 @@ class RemoteFile::Waiting {
 
 std::optional<absl::StatusOr<size_t>> RemoteFile::ReadFetched(uint64_t offset,
                                                               absl::Span<uint8_t> out) {
-  std::optional<absl::StatusOr<size_t>> read = bytes_->Read(offset, out);
+  std::optional<absl::StatusOr<size_t>> read = bytes_->Read(offset, out, counters_.get());
   if (read && counters_ != nullptr) counters_->reads.fetch_add(1, std::memory_order_relaxed);
   return read;
 }

@@ -35,6 +35,7 @@ RemoteFileSystem::RemoteFileSystem(FileSystem& local, RemoteOptions options,
                                    Environment environment)
     : local_(local),
       memory_bytes_max_(options.memory_bytes),
+      trusts_etags_(options.trusts_etags),
       client_(options, std::move(environment)),
       pool_(options.memory_bytes),
       fetcher_(FetcherOptions(options)) {
@@ -143,14 +144,44 @@ absl::StatusOr<std::shared_ptr<RandomAccessFile>> RemoteFileSystem::Open(const s
 std::optional<absl::StatusOr<std::shared_ptr<RandomAccessFile>>> RemoteFileSystem::OpenKnown(
     const ListedFile& file, const Counters& counters) {
   if (!IsAddress(file.path)) return local_.OpenListed(file);
-  std::optional<ObjectState> known;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto found = known_.find(file.path); found != known_.end()) known = found->second;
-  }
-  if (!known || known->size != file.size_bytes || !(VersionOf(*known) == file.version))
-    return std::nullopt;
+  std::optional<ObjectState> known = KnownState(file);
+  if (!known) return std::nullopt;
   return OpenObject(file.path, *std::move(known), counters);
+}
+
+std::optional<ObjectState> RemoteFileSystem::KnownState(const ListedFile& file) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = known_.find(file.path);
+  if (found == known_.end() || found->second.size != file.size_bytes ||
+      !(VersionOf(found->second) == file.version)) {
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+std::shared_ptr<void> RemoteFileSystem::Need(const std::vector<ListedFile>& files) {
+  return Need(files, nullptr);
+}
+
+std::shared_ptr<void> RemoteFileSystem::Need(const std::vector<ListedFile>& files,
+                                             const Counters& counters) {
+  if (cached_ == nullptr) return nullptr;
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const ListedFile& file : files) {
+    // As its requests will call it.
+    if (const std::optional<ObjectState> state = KnownState(file))
+      names.push_back(CacheName(file.path, *state));
+  }
+  return cached_->Need(counters, std::move(names));
+}
+
+std::optional<uint64_t> RemoteFileSystem::TrustedTag(const ListedFile& file) {
+  if (!trusts_etags_ || !IsAddress(file.path)) return std::nullopt;
+  const std::optional<ObjectState> state = KnownState(file);
+  // Nor is what tells no two states apart for certain.
+  if (!state || CacheName(file.path, *state).empty()) return std::nullopt;
+  return VersionOf(*state).object;
 }
 
 FileSystem& RemoteFileSystem::CountedFor(const std::string& pipeline) {

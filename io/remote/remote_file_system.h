@@ -54,8 +54,13 @@ class RemoteFileSystem final : public JoinedFileSystem {
   std::vector<absl::StatusOr<std::vector<ListedFile>>> ListEach(
       const std::vector<std::string>& patterns) override;
 
+  std::shared_ptr<void> Need(const std::vector<ListedFile>& files) override;
+  // Of a strong ETag or a generation, where RemoteOptions::trusts_etags.
+  std::optional<uint64_t> TrustedTag(const ListedFile& file) override;
+
   // The same for a pipeline: what it fetches counts there.
   using Counters = std::shared_ptr<FetchCounters>;
+  std::shared_ptr<void> Need(const std::vector<ListedFile>& files, const Counters& counters);
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path,
                                                          const Counters& counters);
   // Without asking anybody; absent where the object is not known.
@@ -79,11 +84,14 @@ class RemoteFileSystem final : public JoinedFileSystem {
                                                                ObjectState state,
                                                                const Counters& counters);
   void Remember(const std::string& path, const ObjectState& state);
+  // Absent where it is not known, or no longer the one that was listed.
+  std::optional<ObjectState> KnownState(const ListedFile& file);
   // What was told of an index that is not there; OK where nothing is known.
   absl::Status Absence(const std::string& path);
 
   FileSystem& local_;
   const uint64_t memory_bytes_max_;
+  const bool trusts_etags_;
   RemoteClient client_;
   std::unique_ptr<ObjectDisk> disk_;
   SpanPool pool_;

@@ -52,6 +52,7 @@ struct RemoteOptions {
   int64_t give_up_ms = 120'000;                 // without another byte
   std::string cache_folder;                     // where what was fetched is kept; "": nowhere
   uint64_t cache_bytes = 0;                     // of it at most; 0: half of what is free
+  bool trusts_etags = false;  // equal ETags are equal content, so that nobody looks at the ends
   std::string proxy;
   std::string authorities;  // a file of certificates; "": the system's
 };

@@ -69,6 +69,18 @@ absl::Status CheckHttp(const RemoteUrl& url, const std::string& text) {
 
 std::string RemoteUrl::text() const { return absl::StrCat(NameOf(scheme), bucket, "/", key); }
 
+std::string WhyUnread(const std::string& text) {
+  if (absl::StartsWith(text, "file://")) return "file:// is not read: write the path alone";
+  // As Azure's own tools, adlfs and Hadoop call them.
+  for (const char* const scheme : {"az://", "abfs://", "abfss://", "adl://", "wasb://", "wasbs://"})
+    if (absl::StartsWith(text, scheme)) {
+      return absl::StrCat(scheme,
+                          " is not read yet: Azure's storage is for a later release; until then "
+                          "mount the container (blobfuse2, rclone mount), or copy the files");
+    }
+  return "";
+}
+
 absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text) {
   if (text.size() > kUrlBytesMax) return Wrong("expected an address of at most 4096 bytes", text);
   if (absl::StrContains(text, '\0')) return Wrong("an address with a zero byte", text);
@@ -82,11 +94,11 @@ absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text) {
     break;
   }
   if (!is_known) {
-    const bool is_file = absl::StartsWith(text, "file://");
-    return Wrong(is_file ? "file:// is not read: write the path alone"
-                         : "expected http://, https://, s3:// or gs://; what others lead to can be "
-                           "mounted (rclone "
-                           "mount) or copied",
+    const std::string reason = WhyUnread(text);
+    return Wrong(!reason.empty()
+                     ? reason
+                     : "expected http://, https://, s3:// or gs://; what others lead to can be "
+                       "mounted (rclone mount) or copied",
                  text);
   }
   const size_t slash = rest.find('/');

@@ -30,6 +30,10 @@ struct RemoteUrl {
   std::string text() const;
 };
 
+// Why addresses of this scheme are not read, and what to do instead; "" of those that are, and of
+// what is no address of a known kind.
+std::string WhyUnread(const std::string& text);
+
 // Of an object, or of a glob of objects. InvalidArgument says what was expected.
 absl::StatusOr<RemoteUrl> ParseRemoteUrl(const std::string& text);
 

@@ -171,6 +171,12 @@ TEST_CASE(
     }
     CHECK_THAT(std::string(files->Open("file:///a").status().message()),
                Catch::Contains("write the path alone"));
+    // Which a daemon may be told to read, and which none reads.
+    const std::string allow = "remote { allow }";
+    CHECK_THAT(std::string(files->Open("s3://bucket/a").status().message()),
+               Catch::Contains(allow));
+    CHECK_THAT(std::string(files->Open("az://container/a").status().message()),
+               !Catch::Contains(allow));
   }
   CHECK_FALSE(LocalFileSystem().Open(scratch / "a://b").status().code() ==
               absl::StatusCode::kInvalidArgument);

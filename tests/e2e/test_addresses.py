@@ -344,6 +344,23 @@ def test_commands_index_verify_and_inspect_what_lies_at_addresses(server, serve,
     assert shuffled != list(range(_RECORDS)) and sorted(shuffled) == list(range(_RECORDS))
 
 
+def test_etags_that_are_trusted_save_the_looks_at_each_files_ends(server, serve, tmp_path):
+    for i in range(40):
+        server.objects[f"/bucket/many/{i:02}"] = bytes([i]) * 10_000
+    place = f'allow: "s3://" place {{ prefix: "s3://" endpoint: "{server.url}" }}'
+    made = tmp_path / "many.textproto"
+    made.write_text('name: "p" stage { list_files { files: "s3://bucket/many/*" } } stage { batch { batch_size: 10 } }')
+    for more, looks in (("", 80), ("trust_etags: true", 0)):
+        daemon, command = serve(f"{place} {more}", f"trusts{looks}")
+        before = len(server.ranges), len(server.paths)
+        assert command("create", made).code == 0
+        with penstock.attach("p", socket=daemon.socket) as batches:
+            assert sum(len(next(iter(batch.values()))) for batch in batches) == 40
+        assert len(server.ranges) - before[0] == looks
+        # One list; and the index of the first object is looked for.
+        assert len(server.paths) - before[1] <= looks + 2
+
+
 def test_fault_29_a_killed_daemon_leaves_a_cache_that_gives_whole_bytes(server, serve, tmp_path):
     server.objects["/bucket/long"] = server.objects["/bucket/train/a"] * 100
     remote = f'allow: "http://" allow_local: "{server.url}/" memory_bytes: 16777216 cache_folder: "{tmp_path / "kept"}"'

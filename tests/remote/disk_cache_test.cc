@@ -142,6 +142,126 @@ TEST_CASE("what is kept stays, and what nobody has read for an hour makes room")
   CHECK(cache->bytes() <= uint64_t{40} << 20);
 }
 
+// Objects of 4 MiB in blocks of 1 MiB, a clock, and what it costs to read them.
+struct Readings {
+  static constexpr uint64_t kBlock = 1 << 20;
+  static constexpr int kBlocks = 4;
+
+  // Reads one from its beginning to its end, and keeps what is not there. How many blocks were not.
+  int Take(DiskCache& cache, const std::string& name, const void* reader,
+           int64_t seconds_a_block = 0) {
+    int asked = 0;
+    std::string out(kBlock, '\0');
+    for (uint64_t at = 0; at < object.size(); at += kBlock) {
+      now_s += seconds_a_block;
+      if (!cache.Read(name, object.size(), at, {reinterpret_cast<uint8_t*>(out.data()), kBlock},
+                      reader)) {
+        ++asked;
+        cache.Write(name, object.size(), at, PartOf(object, at, kBlock), reader);
+      }
+    }
+    cache.Passed(name, reader);
+    return asked;
+  }
+
+  const std::string object = Bytes(kBlocks * kBlock);
+  int64_t now_s = 2'000'000'000;
+  const DiskCache::Clock clock = [this] { return now_s; };
+};
+
+TEST_CASE("of twice the folder's size half is there in each pass, however long a pass takes") {
+  constexpr int kObjects = 8;
+  std::vector<std::string> names;
+  for (int i = 0; i < kObjects; ++i) names.push_back(std::to_string(i));
+  for (const bool is_needed : {true, false}) {
+    Readings readings;
+    const ScratchFolder folder;
+    const auto cache = Open(folder.path(), 17 << 20, readings.clock);
+    const auto reader = std::make_shared<int>();
+    const std::shared_ptr<void> needed = is_needed ? cache->Need(reader, names) : nullptr;
+    for (int pass = 0; pass < 4; ++pass) {
+      int asked = 0;
+      // A pass takes 160 minutes.
+      for (const std::string& name : names) asked += readings.Take(*cache, name, reader.get(), 300);
+      if (pass == 0) continue;
+      INFO(pass);
+      // By age alone each object is gone when its turn comes.
+      constexpr int kAll = kObjects * Readings::kBlocks;
+      if (is_needed) CHECK(asked <= kAll * 6 / 10);
+      if (!is_needed) CHECK(asked == kAll);
+    }
+    CHECK(cache->bytes() <= uint64_t{17} << 20);
+  }
+}
+
+TEST_CASE("what is ahead of another pipeline takes the place of what all have passed") {
+  Readings readings;
+  const ScratchFolder folder;
+  // There is room for two.
+  const auto cache = Open(folder.path(), 9 << 20, readings.clock);
+  const auto first = std::make_shared<int>(), second = std::make_shared<int>();
+  const std::vector<std::string> names = {"0", "1", "2", "3"};
+  const std::shared_ptr<void> needed[] = {cache->Need(first, names), cache->Need(second, names)};
+  const auto kept = [&](const std::string& name) {
+    return cache->KeptBytes(name, readings.object.size()) == readings.object.size();
+  };
+  readings.Take(*cache, "0", first.get());
+  readings.Take(*cache, "1", first.get());
+  CHECK((kept("0") && kept("1")));
+  // Both are ahead of the second one.
+  readings.Take(*cache, "2", first.get());
+  CHECK((kept("0") && kept("1")));
+  CHECK(readings.Take(*cache, "0", second.get()) == 0);
+  readings.now_s += 60;
+  readings.Take(*cache, "3", first.get());
+  CHECK((!kept("0") && kept("1") && kept("3")));
+  CHECK(readings.Take(*cache, "1", second.get()) == 0);
+  CHECK(readings.Take(*cache, "2", second.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "3", second.get()) == 0);
+  // Nobody reads it any more in this pass, and the others come before it in the next one.
+  CHECK((kept("1") && !kept("2") && kept("3")));
+}
+
+TEST_CASE("what a pipeline has needed makes room as soon as its last plan goes") {
+  Readings readings;
+  const ScratchFolder folder;
+  const auto cache = Open(folder.path(), 5 << 20, readings.clock);
+  const auto first = std::make_shared<int>(), second = std::make_shared<int>();
+  CHECK(readings.Take(*cache, "a", nullptr) == Readings::kBlocks);
+  // Who has a plan and reads nothing says nothing of what is there.
+  cache->Need(second, {"a"}).reset();
+  CHECK(readings.Take(*cache, "b", second.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "a", nullptr) == 0);
+  std::shared_ptr<void> plan = cache->Need(first, {"a"});
+  std::shared_ptr<void> next_plan = cache->Need(first, {"a"});
+  const std::shared_ptr<void> other = cache->Need(second, {"b"});
+  CHECK(readings.Take(*cache, "a", first.get()) == 0);
+  plan.reset();
+  CHECK(readings.Take(*cache, "b", second.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "a", first.get()) == 0);
+  next_plan.reset();
+  CHECK(readings.Take(*cache, "b", second.get()) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "b", second.get()) == 0);
+  // What has read nothing for an hour needs nothing.
+  readings.now_s += DiskCache::kRestS;
+  CHECK(readings.Take(*cache, "c", nullptr) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "c", nullptr) == 0);
+}
+
+TEST_CASE("what a pipeline will read again stays though another process looks for room") {
+  Readings readings;
+  const ScratchFolder folder;
+  const auto cache = Open(folder.path(), 9 << 20, readings.clock);
+  const auto other = Open(folder.path(), 9 << 20, readings.clock);
+  const auto reader = std::make_shared<int>();
+  const std::shared_ptr<void> needed = cache->Need(reader, {"a", "b"});
+  readings.Take(*cache, "a", reader.get());
+  // Two hours of this one, behind which the first comes again.
+  readings.Take(*cache, "b", reader.get(), 1800);
+  CHECK(readings.Take(*other, "c", nullptr) == Readings::kBlocks);
+  CHECK(readings.Take(*cache, "a", reader.get()) == 0);
+}
+
 TEST_CASE("a folder that others may write in is refused") {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder / "open");

@@ -30,13 +30,16 @@ http {{
   init_by_lua_block {{
     -- How often a place was asked for.
     function count(name) return ngx.shared.counts:incr(name, 1, 0) end
+    local file = io.open("{root}/part-0", "rb")
+    one_of_many = file and file:read(65536) or ""
+    if file then file:close() end
   }}
   server {{
     listen 127.0.0.1:{port} backlog=1024;
     {tls}
     root {root};
     location = /counts {{ content_by_lua_block {{
-      for _, name in ipairs({{"late", "stalled", "busy", "cut"}}) do ngx.say(name, " ", ngx.shared.counts:get(name) or 0) end
+      for _, name in ipairs({{"late", "stalled", "busy", "cut", "lists", "many"}}) do ngx.say(name, " ", ngx.shared.counts:get(name) or 0) end
     }} }}
     location /near/ {{ alias {root}/; }}
     # {latency_ms} ms to the first byte, {rate} a connection.
@@ -69,6 +72,32 @@ http {{
         if ngx.ctx.cut and ngx.ctx.pieces > 3 then return ngx.ERROR end
       }}
     }}
+    # As S3: a bucket of 10,000 objects, each of them the beginning of part-0, {latency_ms} ms to each answer.
+    location /many {{ content_by_lua_block {{
+      ngx.sleep({latency_ms} / 1000)
+      local asked = ngx.req.get_uri_args()
+      if asked["list-type"] then
+        count("lists")
+        local first = tonumber(asked["continuation-token"] or "0")
+        local body = {{"<ListBucketResult>"}}
+        for i = first, first + 999 do
+          body[#body + 1] = string.format("<Contents><Key>part-%05d</Key><Size>%d</Size><ETag>&quot;one&quot;</ETag></Contents>", i, #one_of_many)
+        end
+        if first + 1000 < 10000 then
+          body[#body + 1] = "<IsTruncated>true</IsTruncated><NextContinuationToken>" .. first + 1000 .. "</NextContinuationToken>"
+        end
+        return ngx.print(table.concat(body), "</ListBucketResult>")
+      end
+      count("many")
+      if not ngx.var.uri:find("^/many/part%-%d%d%d%d%d$") then return ngx.exit(404) end
+      ngx.header["ETag"] = '"one"'
+      local first, last = (ngx.var.http_range or ""):match("^bytes=(%d+)%-(%d+)$")
+      if not first then return ngx.print(one_of_many) end
+      last = math.min(tonumber(last), #one_of_many - 1)
+      ngx.status = 206
+      ngx.header["Content-Range"] = "bytes " .. first .. "-" .. last .. "/" .. #one_of_many
+      ngx.print(one_of_many:sub(first + 1, last + 1))
+    }} }}
     location /whole/ {{ max_ranges 0; alias {root}/; }}
     location /gzip/ {{ alias {root}/; header_filter_by_lua_block {{ ngx.header["Content-Encoding"] = "gzip" }} }}
     location /untagged/ {{ etag off; alias {root}/; }}

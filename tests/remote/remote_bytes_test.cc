@@ -14,6 +14,9 @@ namespace {
 class HeldRanges final : public RangeSource {
  public:
   void Fetch(RangeJob job) override { jobs.push_back(std::move(job)); }
+  void Passed(const RequestMaker&, const FetchCounters* counters) override {
+    passed.push_back(counters);
+  }
   void End(const absl::Status& status) {
     RangeJob job = std::move(jobs.front());
     jobs.erase(jobs.begin());
@@ -21,6 +24,7 @@ class HeldRanges final : public RangeSource {
   }
 
   std::vector<RangeJob> jobs;
+  std::vector<const FetchCounters*> passed;
 };
 
 class Object final : public RequestMaker {
@@ -221,6 +225,33 @@ TEST_CASE("what is fetched counts for who asked first") {
   CHECK(network.jobs[0].counters == counters);
   CHECK(network.jobs[1].counters == counters);
   while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
+TEST_CASE(
+    "who has read an object from front to back has passed it, and who looks at its end has not") {
+  SpanPool pool(64 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(600'000), pool, network);
+  const auto counters = std::make_shared<FetchCounters>();
+  const auto read = [&](uint64_t offset, size_t count, bool alone) {
+    bytes->Want(offset, count, alone, counters, [](const absl::Status&) {});
+    while (!network.jobs.empty()) network.End(absl::OkStatus());
+    std::string out(count, '\0');
+    const auto done =
+        bytes->Read(offset, {reinterpret_cast<uint8_t*>(out.data()), count}, counters.get());
+    REQUIRE(done);
+    REQUIRE(done->ok());
+  };
+  read(0, 4096, /*alone=*/true);
+  read(600'000 - 4096, 4096, /*alone=*/true);
+  CHECK(network.passed.empty());
+  for (size_t pass = 1; pass <= 2; ++pass) {
+    read(0, 300'000, /*alone=*/false);
+    CHECK(network.passed.size() == pass - 1);
+    read(300'000, 300'000, /*alone=*/false);
+    CHECK(network.passed == std::vector<const FetchCounters*>(pass, counters.get()));
+  }
 }
 
 }  // namespace

@@ -1,13 +1,17 @@
 // Files at addresses with a cache folder: the second time nobody asks the server.
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/remote/remote_reads.h"
 #include "tests/remote/small_http_server.h"
 #include "tests/support/catch.h"
@@ -22,6 +26,7 @@ using test::Awaited;
 using test::Bytes;
 using test::Cached;
 using test::NoEnvironment;
+using test::Options;
 using test::ReadWhole;
 using test::ScratchFolder;
 using test::SmallHttpServer;
@@ -52,6 +57,87 @@ TEST_CASE("a second pass, and a daemon that is started again, ask for no range")
     REQUIRE(counted.numbers());
     CHECK(counted.numbers()->bytes == (start == 0 ? object.size() : 0));
     CHECK(counted.numbers()->cached_bytes == (start == 0 ? 1 : 2) * object.size());
+  }
+}
+
+TEST_CASE(
+    "with a folder for half of the data the second pass asks for half, and a plan says for what") {
+  const ScratchFolder folder;
+  constexpr int kObjects = 8;
+  const std::string object = Bytes(4 << 20);
+  std::atomic<int> ranges{0};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.Header("range") != "bytes=0-0") ++ranges;
+    return AnswerRange(request, object, "\"one\"");
+  });
+  RemoteOptions options = Cached(folder);
+  options.cache_bytes = 17 << 20;
+  // As if it had taken two hours to read the last object. Some of it may still be written.
+  const auto make_old = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(options.cache_folder)) {
+      std::error_code is_gone;
+      const auto used = std::filesystem::last_write_time(entry.path(), is_gone);
+      if (is_gone) continue;
+      std::filesystem::last_write_time(entry.path(), used - std::chrono::hours(2), is_gone);
+    }
+  };
+  const auto pass = [&](FileSystem& files) {
+    const int before = ranges;
+    for (int i = 0; i < kObjects; ++i) {
+      const auto listed = files.List(absl::StrCat(server.url(), "/", i));
+      REQUIRE(listed.ok());
+      const auto file = files.OpenListed(listed->front());
+      REQUIRE(file.ok());
+      REQUIRE(ReadWhole(**file, 1 << 20).value_or("") == object);
+      make_old();
+    }
+    return ranges - before;
+  };
+  for (const bool is_planned : {true, false}) {
+    std::filesystem::remove_all(options.cache_folder);
+    RemoteFileSystem all(LocalFileSystem(), options, NoEnvironment());
+    auto& files = dynamic_cast<JoinedFileSystem&>(all.CountedFor("p"));
+    std::vector<ListedFile> planned;
+    for (int i = 0; i < kObjects; ++i) {
+      const auto listed = files.List(absl::StrCat(server.url(), "/", i));
+      REQUIRE(listed.ok());
+      planned.push_back(listed->front());
+    }
+    const std::shared_ptr<void> needed = is_planned ? files.Need(planned) : nullptr;
+    CHECK((needed != nullptr) == is_planned);
+    const int first = pass(files);
+    const int second = pass(files);
+    INFO(first << " requests, then " << second);
+    // Some may have been asked for once more, because they were slow.
+    CHECK(first >= 2 * kObjects);
+    if (is_planned) CHECK(second <= first * 6 / 10);
+    if (!is_planned) CHECK(second > first * 6 / 10);
+  }
+}
+
+TEST_CASE("a strong tag stands for an object's ends where it is trusted, and nothing else does") {
+  const std::string object = Bytes(1000);
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    if (request.target == "/weak") return AnswerRange(request, object, "W/\"one\"");
+    return AnswerRange(request, object, absl::StrCat("\"", request.target.substr(1, 1), "\""));
+  });
+  for (const bool trusts : {true, false}) {
+    RemoteOptions options = Options();
+    options.trusts_etags = trusts;
+    RemoteFileSystem all(LocalFileSystem(), options, NoEnvironment());
+    auto& files = dynamic_cast<JoinedFileSystem&>(all.CountedFor("p"));
+    const auto tag = [&](const std::string& name) {
+      const auto listed = files.List(server.url() + name);
+      REQUIRE(listed.ok());
+      return files.TrustedTag(listed->front());
+    };
+    const std::optional<uint64_t> one = tag("/one");
+    CHECK(one.has_value() == trusts);
+    CHECK(one == tag("/other"));
+    CHECK((one != tag("/third")) == trusts);
+    CHECK(!tag("/weak"));
+    CHECK(!files.TrustedTag({"/a/file", 10, {}}));
+    CHECK(!files.TrustedTag({server.url() + "/unknown", 10, {}}));
   }
 }
 

@@ -299,6 +299,66 @@ TEST_CASE("fault 29: a bucket in another region is asked there, also for ranges"
   CHECK(absl::StrContains(refused.message(), "another region: HTTP 400"));
 }
 
+TEST_CASE("fault 29: a redirect to another host is told, and that host is never asked") {
+  const std::string object = Bytes(100'000);
+  std::atomic<int> asked{0};
+  const SmallHttpServer other([&](const SmallRequest& request) {
+    ++asked;
+    return AnswerRange(request, object, "\"one\"");
+  });
+  for (const bool is_looked_at_first : {true, false}) {
+    const SmallHttpServer server([&](const SmallRequest& request) {
+      const bool is_look = request.method == "HEAD" || request.Header("range") == "bytes=0-0";
+      if (is_look && !is_looked_at_first) return AnswerRange(request, object, "\"one\"");
+      return Answer("307 Temporary Redirect",
+                    absl::StrCat("Location: ", other.url(), request.target, "\r\n"), "");
+    });
+    for (const bool is_s3 : {true, false}) {
+      RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                             NoEnvironment());
+      const auto file = files.Open(is_s3 ? "s3://bucket/a" : server.url() + "/a");
+      CHECK(file.ok() != is_looked_at_first);
+      const absl::Status status = file.ok() ? ReadWhole(**file, 100'000).status() : file.status();
+      INFO(status);
+      CHECK(absl::IsFailedPrecondition(status));
+      CHECK(absl::StrContains(status.message(), "elsewhere"));
+    }
+  }
+  CHECK(asked == 0);
+}
+
+TEST_CASE("fault 29: a page of a list that is cut is asked for again, and no list is endless") {
+  std::atomic<int> lists{0};
+  std::atomic<bool> is_circle{false};
+  const SmallHttpServer server([&](const SmallRequest& request) {
+    const int number = lists++;
+    const bool is_second = absl::StrContains(request.target, "continuation-token=B");
+    const std::string next = is_second ? "C" : "B";
+    std::string body = absl::StrCat("<ListBucketResult><Contents><Key>a", is_second,
+                                    "</Key><Size>5</Size><ETag>\"t\"</ETag>"
+                                    "</Contents>");
+    if (is_circle || !is_second)
+      absl::StrAppend(&body, "<IsTruncated>true</IsTruncated><NextContinuationToken>", next,
+                      "</NextContinuationToken>");
+    const std::string answer = Answer("200 OK", "", body + "</ListBucketResult>");
+    return number == 1 ? answer.substr(0, answer.size() - 30) : answer;
+  });
+  RemoteFileSystem files(LocalFileSystem(), Options(server.url(), /*has_keys=*/true),
+                         NoEnvironment());
+  const auto listed = files.List("s3://bucket/*");
+  INFO(listed.status());
+  REQUIRE(listed.ok());
+  CHECK(listed->size() == 2);
+  CHECK(lists == 3);
+  is_circle = true;
+  const absl::Status endless = files.List("s3://bucket/*").status();
+  INFO(endless);
+  CHECK(absl::IsDataLoss(endless));
+  CHECK(absl::StrContains(endless.message(), "round in a circle"));
+  // B, C, and B again.
+  CHECK(lists == 6);
+}
+
 TEST_CASE("fault 29: with a proxy the daemon asks that, and names the object there") {
   const std::string object = Bytes(300'000);
   std::mutex mutex;

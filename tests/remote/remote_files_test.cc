@@ -202,6 +202,14 @@ TEST_CASE(
          return AnswerRange(free, object, "\"two\"");
        },
        absl::StatusCode::kFailedPrecondition, "another ETag"},
+      {"another tag from the second range on",
+       [&](int number, const SmallRequest& request) {
+         if (number == 0) return std::string();
+         SmallRequest free = request;
+         free.head = "\r\nrange: " + request.Header("range") + "\r\n";
+         return AnswerRange(free, object, "\"two\"");
+       },
+       absl::StatusCode::kFailedPrecondition, "another ETag"},
       {"compressed",
        always(Answer("206 Partial Content",
                      "Content-Encoding: gzip\r\nContent-Range: bytes 0-4/300000\r\n", "12345")),

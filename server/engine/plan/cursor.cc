@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/far_file.h"
 #include "base/file_error.h"
 #include "base/random.h"
 #include "base/release.h"
@@ -90,6 +91,13 @@ std::optional<uint64_t> CountsOf(const PlanImpl& plan, const std::atomic<bool>& 
   return any ? std::optional(counts.value()) : std::nullopt;
 }
 
+// What stands for a file's ends where the server's tags are trusted with that.
+std::optional<uint64_t> TrustedTagOf(const PlanImpl& plan, const FileEntry& file) {
+  auto* const joined = dynamic_cast<JoinedFileSystem*>(&plan.files());
+  if (joined == nullptr || !IsAddress(file.path)) return std::nullopt;
+  return joined->TrustedTag({file.path, file.size_bytes, file.version});
+}
+
 absl::Status AddEnds(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
   Hash names, sizes, ends;
   FarEnds far_ends(plan.files(), plan.manifest());
@@ -103,6 +111,10 @@ absl::Status AddEnds(const PlanImpl& plan, v1::Fingerprint* fingerprint) {
     names.Add(is_descriptor ? std::string_view("")
                             : std::string_view(entry.path).substr(entry.path.rfind('/') + 1));
     sizes.Add(entry.size_bytes);
+    if (const std::optional<uint64_t> tag = TrustedTagOf(plan, entry)) {
+      ends.Add(*tag);
+      continue;
+    }
     absl::StatusOr<std::shared_ptr<RandomAccessFile>> file =
         IsAddress(entry.path) ? far_ends.Open(&entry - plan.manifest().data())
                               : plan.files().Open(entry.path);
@@ -359,7 +371,9 @@ absl::StatusOr<ResumePoint> ReadCursor(std::string_view bytes, const v1::Fingerp
     return differs("its files have other names, or there are more or fewer of them");
   if (found.sizes() != expected.sizes()) return differs("its files have other sizes");
   if (found.ends() != expected.ends())
-    return differs("its files have the same sizes but begin or end with other bytes");
+    return differs(
+        "its files have the same sizes but begin or end with other bytes (or have other ETags, "
+        "which stand for these with remote { trust_etags })");
   if (found.counts() != 0 && expected.counts() != 0 && found.counts() != expected.counts())
     return differs("its files have another number of records, as their indices say");
   if (other_work && changed_work == ChangedWork::kRefuse) {

@@ -1,10 +1,14 @@
 #include "server/engine/plan/plan.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/far_file.h"
+#include "base/file_error.h"
 #include "server/engine/plan/count_index.h"
 #include "server/engine/plan/order_class.h"
 #include "server/engine/plan/plan_builder.h"
@@ -153,6 +157,21 @@ std::string PlanImpl::DescribeCursor() const {
          "read again, and no record is parsed for it";
 }
 
+namespace {
+
+// What a disk keeps of the plan's files on other machines stays as long as this lives; null where
+// nothing is kept.
+std::shared_ptr<void> NeedFiles(const PlanImpl& plan) {
+  auto* const joined = dynamic_cast<JoinedFileSystem*>(&plan.files());
+  if (joined == nullptr) return nullptr;
+  std::vector<ListedFile> far;
+  for (const FileEntry& file : plan.manifest())
+    if (IsAddress(file.path)) far.push_back({file.path, file.size_bytes, file.version});
+  return far.empty() ? nullptr : joined->Need(far);
+}
+
+}  // namespace
+
 absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spec,
                                                      FileSystem& files, World world) {
   if (absl::Status status = world.Check(); !status.ok()) return status;
@@ -161,7 +180,14 @@ absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const v1::PipelineSpec& spe
   UseCountIndices(&*built);
   absl::StatusOr<std::shared_ptr<const PlanImpl>> plan = PlanImpl::Create(*std::move(built), world);
   if (!plan.ok()) return plan.status();
-  return std::shared_ptr<const Plan>(*std::move(plan));
+  std::shared_ptr<void> need = NeedFiles(**plan);
+  if (need == nullptr) return std::shared_ptr<const Plan>(*std::move(plan));
+  struct Needed {
+    std::shared_ptr<void> need;
+    std::shared_ptr<const PlanImpl> plan;
+  };
+  const auto needed = std::make_shared<Needed>(Needed{std::move(need), *std::move(plan)});
+  return std::shared_ptr<const Plan>(needed, needed->plan.get());
 }
 
 }  // namespace penstock

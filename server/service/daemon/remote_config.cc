@@ -10,6 +10,7 @@
 #include "base/shown_url.h"
 #include "io/remote/authorities.h"
 #include "io/remote/remote_environment.h"
+#include "io/remote/remote_url.h"
 
 namespace penstock {
 namespace {
@@ -39,6 +40,8 @@ bool HasOddBytes(const std::string& text) {
 absl::Status CheckPrefix(const std::string& field, const std::string& prefix) {
   if (HasScheme(prefix, {"s3://", "gs://", "http://", "https://"}) && !HasOddBytes(prefix))
     return absl::OkStatus();
+  if (const std::string reason = WhyUnread(prefix); !reason.empty())
+    return absl::InvalidArgumentError(absl::StrCat(field, ": ", reason));
   return Wrong(field, "a prefix of addresses such as s3://bucket/", prefix);
 }
 
@@ -182,6 +185,7 @@ absl::StatusOr<RemoteOptions> RemoteOptionsOf(const v1::DaemonConfig& config,
   if (remote.give_up_ms() != 0) options.give_up_ms = remote.give_up_ms();
   options.cache_folder = remote.cache_folder();
   options.cache_bytes = static_cast<uint64_t>(remote.cache_bytes());
+  options.trusts_etags = remote.trust_etags();
   return options;
 }
 

@@ -42,6 +42,7 @@ TEST_CASE("the configuration says what is read, and the environment only where i
         place { prefix: "s3://mine/" environment: true }
         memory_bytes: 33554432 proxy: "http://proxy.example:3128" authorities: "/etc/ca.pem"
         max_requests: 32 give_up_ms: 5000 cache_folder: "/var/cache/x" cache_bytes: 100000000
+        trust_etags: true
       })",
       "c");
   INFO(config.status());
@@ -69,10 +70,12 @@ TEST_CASE("the configuration says what is read, and the environment only where i
   CHECK(options->give_up_ms == 5000);
   CHECK(options->cache_folder == "/var/cache/x");
   CHECK(options->cache_bytes == 100000000);
+  CHECK(options->trusts_etags);
   const auto all = ParseDaemonConfig(R"(remote { allow: "*" })", "c");
   REQUIRE(all.ok());
   CHECK(RemoteOptionsOf(*all, environment, false)->allowed.empty());
   CHECK(!RemoteOptionsOf(*all, environment, false)->is_off);
+  CHECK(!RemoteOptionsOf(*all, environment, false)->trusts_etags);
 }
 
 TEST_CASE("who writes to addresses: the owner, or whoever is below cache { roots }") {
@@ -112,6 +115,7 @@ TEST_CASE("fault 54: what remote { } has wrong is refused with its place, and no
       {R"(allow: "bucket")", "remote.allow[0]: expected a prefix of addresses"},
       {R"(allow_local: "/data")", "remote.allow_local[0]: expected a prefix"},
       {R"(place { prefix: "ftp://x/" })", "remote.place[0].prefix: expected a prefix"},
+      {R"(allow: "az://container/")", "remote.allow[0]: az:// is not read yet: Azure's storage"},
       {R"(place { prefix: "s3://b/" endpoint: "minio:9000" })",
        "remote.place[0].endpoint: expected http://HOST:PORT"},
       {R"(place { prefix: "s3://b/" region: "x.evil.example/" })", "remote.place[0].region"},
