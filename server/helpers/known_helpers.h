@@ -1,8 +1,9 @@
 // Where the helpers are that a configuration names: numbers at once, names as often as they are
-// looked up.
+// looked up, and those of a file as it changes.
 //
 // Threads:  safe from any thread.
-// Owns:     a thread that looks names up, where there are any; a look-up that hangs keeps nobody.
+// Owns:     a thread that looks names up and reads the file, where there are any; a look-up or a
+//           read that hangs keeps nobody.
 // Limits:   kMost addresses.
 #pragma once
 
@@ -36,9 +37,9 @@ class KnownHelpers {
 
   // InvalidArgument for a text that is no "host:port", and for too many of them.
   static absl::Status Check(const std::vector<std::string>& addresses);
-  // The same.
+  // The same. `file`: one with an address a line; "": none. It may be missing, then and later.
   static absl::StatusOr<std::unique_ptr<KnownHelpers>> Create(
-      const std::vector<std::string>& addresses);
+      const std::vector<std::string>& addresses, const std::string& file = "");
   ~KnownHelpers();
 
   // Grows with each change of List().

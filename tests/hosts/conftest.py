@@ -9,5 +9,5 @@ for _folder in ("e2e", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / _folder))
 
 collect_ignore = [
-    name for name, package in (("test_torchrun.py", "torch"), ("test_many_hosts_page.py", "torch"), ("test_ray.py", "ray")) if importlib.util.find_spec(package) is None
+    name for name, package in (("test_torchrun.py", "torch"), ("test_many_hosts_page.py", "torch"), ("test_ray.py", "ray"), ("test_ray_workers.py", "ray")) if importlib.util.find_spec(package) is None
 ]

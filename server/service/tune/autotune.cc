@@ -27,6 +27,8 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
                              "are busy for ", Percent(now.busy()), " only: more would not help")
               : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,
                              " workers are as many as there may be");
+      // What more workers here would not bring, those of other hosts may.
+      if (!now.helper_gain().empty()) absl::StrAppend(&reason_, "; ", now.helper_gain());
       return workers;
     }
     if (stepped_down_) patience_.Double();
