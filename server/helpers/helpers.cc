@@ -67,11 +67,6 @@ absl::Status CompleteHelpers(v1::HelperOptions* options) {
                                     static_cast<int>(ServedStream::kMostSteps));
   status.Update(CheckFiles("helpers", FilesOf(*options), ".authorities", options->plaintext()));
   if (!status.ok()) return status;
-  if (const std::string& file = options->address_file();
-      !file.empty() && (file[0] != '/' || file.find('\0') != file.npos)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("helpers.address_file: expected an absolute path, found \"", file, "\""));
-  }
   return KnownHelpers::Check({options->address().begin(), options->address().end()});
 }
 
@@ -96,10 +91,9 @@ absl::Status CompleteServe(v1::ServeOptions* options) {
 }
 
 absl::StatusOr<std::shared_ptr<Helpers>> Helpers::Create(const v1::HelperOptions& options) {
-  if (options.address().empty() && options.address_file().empty())
-    return std::shared_ptr<Helpers>();
-  absl::StatusOr<std::unique_ptr<KnownHelpers>> known = KnownHelpers::Create(
-      {options.address().begin(), options.address().end()}, options.address_file());
+  if (options.address().empty()) return std::shared_ptr<Helpers>();
+  absl::StatusOr<std::unique_ptr<KnownHelpers>> known =
+      KnownHelpers::Create({options.address().begin(), options.address().end()});
   if (!known.ok()) return known.status();
   std::shared_ptr<const TlsContext> tls;
   if (FilesOf(options).any()) {

@@ -23,7 +23,7 @@ absl::Status CompleteServe(v1::ServeOptions* options);
 
 class Helpers final : public StepLenders {
  public:
-  // Null where neither addresses nor a file of them are named. Reads the certificates.
+  // Null where no address is named. Reads the certificates.
   static absl::StatusOr<std::shared_ptr<Helpers>> Create(const v1::HelperOptions& options);
 
   std::unique_ptr<StepLender> Make(std::shared_ptr<const Plan> plan,

@@ -43,9 +43,10 @@ absl::StatusOr<HostAndPort> Split(const std::string& text) {
       parts.host.clear();
   }
   if (port > 0 && port < 65536 && !parts.host.empty()) return parts;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "helpers.address: expected a name or number and a port, as 10.0.0.7:9466, found \"",
-      text.substr(0, 128), "\""));
+  return absl::InvalidArgumentError(
+      absl::StrCat("helpers.address: expected a name or number and a port, as 10.0.0.7:9466, or "
+                   "the absolute path of a file with such lines, found \"",
+                   text.substr(0, 128), "\""));
 }
 
 // All addresses of one host; none where there is no such name, or nobody answers.
@@ -74,6 +75,10 @@ std::vector<HelperAddress> LookUp(const HostAndPort& named, bool is_number_only)
   freeaddrinfo(found);
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.shown < b.shown; });
   return all;
+}
+
+bool IsFile(const std::string& text) {
+  return text.size() > 1 && text[0] == '/' && text.find('\0') == text.npos;
 }
 
 // What a file of addresses says now; "" where there is none.
@@ -109,14 +114,14 @@ bool HelperAddress::is_loopback() const {
 struct KnownHelpers::State {
   std::vector<HostAndPort> names;         // constant
   std::vector<HelperAddress> of_numbers;  // constant
-  std::string file;                       // constant; "": none
+  std::vector<std::string> files;         // constant
   std::atomic<uint64_t> version{1};
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<HelperAddress> all;  // under mutex
   bool is_over = false;            // under mutex
 
-  // Those of the configuration, and of a file that says this.
+  // Those of the configuration, and of files that say this.
   std::vector<HelperAddress> LookUpAll(const std::string& text) const {
     std::vector<HelperAddress> found = of_numbers;
     std::vector<HostAndPort> all_names = names;
@@ -134,7 +139,8 @@ struct KnownHelpers::State {
     std::string text;
     auto next_look_up = std::chrono::steady_clock::now();
     while (true) {
-      std::string now = file.empty() ? "" : ReadText(file);
+      std::string now;
+      for (const std::string& path : files) absl::StrAppend(&now, ReadText(path), "\n");
       std::vector<HelperAddress> found;
       const bool looks_up = now != text || std::chrono::steady_clock::now() >= next_look_up;
       if (looks_up) {
@@ -147,7 +153,7 @@ struct KnownHelpers::State {
         all = std::move(found);
         version.fetch_add(1);
       }
-      const std::chrono::seconds pause = file.empty() ? kLookUpAgain : kReadAgain;
+      const std::chrono::seconds pause = files.empty() ? kLookUpAgain : kReadAgain;
       if (changed.wait_for(lock, pause, [this] { return is_over; })) return;
     }
   }
@@ -159,17 +165,21 @@ absl::Status KnownHelpers::Check(const std::vector<std::string>& addresses) {
         absl::StrCat("helpers.address: ", addresses.size(), " of them, expected at most ", kMost));
   }
   for (const std::string& text : addresses) {
+    if (IsFile(text)) continue;
     if (absl::Status status = Split(text).status(); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<KnownHelpers>> KnownHelpers::Create(
-    const std::vector<std::string>& addresses, const std::string& file) {
+    const std::vector<std::string>& addresses) {
   auto state = std::make_shared<State>();
-  state->file = file;
   if (absl::Status status = Check(addresses); !status.ok()) return status;
   for (const std::string& text : addresses) {
+    if (IsFile(text)) {
+      state->files.push_back(text);
+      continue;
+    }
     absl::StatusOr<HostAndPort> parts = Split(text);
     if (!parts.ok()) return parts.status();
     std::vector<HelperAddress> number = LookUp(*parts, /*is_number_only=*/true);
@@ -177,7 +187,7 @@ absl::StatusOr<std::unique_ptr<KnownHelpers>> KnownHelpers::Create(
     for (HelperAddress& address : number) state->of_numbers.push_back(std::move(address));
   }
   state->all = state->of_numbers;
-  if (!state->names.empty() || !file.empty()) {
+  if (!state->names.empty() || !state->files.empty()) {
     absl::StatusOr<std::thread> thread =
         NewThread("helpers' names", [state] { state->LookAgainAndAgain(); });
     if (!thread.ok()) return thread.status();

@@ -35,11 +35,12 @@ class KnownHelpers {
  public:
   static constexpr size_t kMost = 256;
 
-  // InvalidArgument for a text that is no "host:port", and for too many of them.
+  // InvalidArgument for a text that is neither "host:port" nor the absolute path of a file with such
+  // lines, and for too many of them.
   static absl::Status Check(const std::vector<std::string>& addresses);
-  // The same. `file`: one with an address a line; "": none. It may be missing, then and later.
+  // The same. A file may be missing, then and later.
   static absl::StatusOr<std::unique_ptr<KnownHelpers>> Create(
-      const std::vector<std::string>& addresses, const std::string& file = "");
+      const std::vector<std::string>& addresses);
   ~KnownHelpers();
 
   // Grows with each change of List().

@@ -70,8 +70,6 @@ absl::StatusOr<Asked> Understand(const v1::HelperHello& hello, const ServedStrea
   options.worker_nice = means.worker_nice;
   options.maps = means.maps;
   options.read_deadline_ns = means.read_deadline_ns;
-  // Nobody wants most of the steps, and those that are wanted are known when they are claimed.
-  options.announces_records = false;
   asked.most_steps =
       static_cast<int>(std::clamp(hello.steps_at_a_time(), 1u, ServedStream::kMostSteps));
   return asked;

@@ -17,7 +17,6 @@ import penstock
 from certificates import Authority
 from confined import mounts
 from lines import Line
-from object_server import ObjectServer
 from programs import Daemon, Penstock, eventually, free_port, program
 
 TREE = pathlib.Path(__file__).parents[2]
@@ -275,7 +274,7 @@ def test_helpers_come_and_go_by_a_file(host, alone, tmp_path):
     for number, port in enumerate(ports):
         helper(host, f"helper{number}", port)
     listed = tmp_path / "listed"
-    one = host("asker", f'helpers {{ address_file: "{listed}" }}\n')
+    one = host("asker", f'helpers {{ address: "{listed}" }}\n')
     # A file that is missing has none.
     assert digests(create(one))[0] == alone and "helpers" not in one.stats()
     assert one.remote("delete", "lent").code == 0
@@ -294,40 +293,6 @@ def test_helpers_come_and_go_by_a_file(host, alone, tmp_path):
 
     found, _ = runs_until(is_seen, one, ports[:1], alone, exchange, lambda: name(first))
     assert is_seen(found), found
-
-
-def test_a_helper_fetches_objects_of_its_own_steps_only(host):
-    objects = {f"/data/{number:03}": number.to_bytes(4, "big") * 5000 for number in range(480)}
-    server = ObjectServer(objects)
-    rows = 4
-    files = " ".join(f'files: "{server.url}{name}"' for name in objects)
-    spec = f"""
-        name: "lent" ring {{ slots: 8 }}
-        stage {{ files {{ {files} }} }}
-        stage {{ map {{ out: "bytes = bytes" out: "x = sum(random_uniform([150000], seed=1))" }} }}
-        stage {{ batch {{ batch_size: {rows} }} }}"""
-    remote = f'remote {{ allow: "http://" allow_local: "{server.url}/" }}\n'
-    try:
-        undisturbed, _ = digests(create(host("alone", remote), spec))
-        assert len(undisturbed) == len(objects) // rows
-        port = free_port()
-        host("helper", remote, "--serve", f"127.0.0.1:{port}")
-        one = host("asker", remote + f'helpers {{ address: "127.0.0.1:{port}" }}\n')
-
-        def helped_steps(found):
-            return steps_of(found[0]) + int(found[0].get("given_back", 0)) + int(found[0].get("steps_away", 0))
-
-        found, _ = runs_until(
-            lambda found: 0 < steps_of(found[0]) and helped_steps(found) < len(undisturbed) * 3 // 4, one, [port], undisturbed, again=server.ranges.clear, spec=spec
-        )
-        assert steps_of(found[0]) > 0, found
-        # Neither what a fingerprint is made of, nor a look.
-        whole = [path for path, first, last in server.ranges if last - first > 8192]
-        assert len(set(whole)) == len(objects)
-        # The asker does not know which steps it will lend when it asks for their objects.
-        assert len(whole) - len(objects) <= rows * (helped_steps(found) + 2)
-    finally:
-        server.end()
 
 
 def test_nobody_helps_without_the_right_certificate(host, alone, tmp_path):
@@ -394,7 +359,7 @@ def test_wrong_settings_are_told(tmp_path):
         'helpers { address: "nowhere" }': "helpers.address: expected a name or number and a port",
         'helpers { address: "a:1" steps_at_a_time: 99 }': "helpers.steps_at_a_time out of range: 99",
         'helpers { address: "a:1" certificate: "relative" }': "helpers.certificate: expected an absolute path",
-        'helpers { address_file: "relative" }': "helpers.address_file: expected an absolute path",
+        'helpers { address: "relative/file" }': "helpers.address: expected a name or number and a port, as 10.0.0.7:9466, or the absolute path of a file",
         'serve { max_streams: 1000 }': "serve.max_streams out of range: 1000",
     }.items():
         config.write_text(text)

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "server/service/tune/autotune.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "tests/sim/clocked_pipeline.h"
 #include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"
@@ -91,6 +92,12 @@ ClockedOptions Helped(int helpers, double helper_us, double trainer_us, uint64_t
   return options;
 }
 
+// 0 where the sentence does not say it.
+double NumberBehind(const std::string& sentence, const std::string& words) {
+  const size_t at = sentence.find(words);
+  return at == sentence.npos ? 0 : std::stod(sentence.substr(at + words.size()));
+}
+
 TEST_CASE("what another helper would bring is what it brings") {
   // Two workers make a step in some 4,200 us.
   const struct {
@@ -111,21 +118,17 @@ TEST_CASE("what another helper would bring is what it brings") {
         return Measure(Helped(one.helpers + more, one.helper_us, one.trainer_us, seed), 2);
       };
       const Measured now = with(0);
-      const auto missing = static_cast<int>(now.analysis.missing_helpers());
-      CAPTURE(one.helpers, one.helper_us, one.trainer_us, seed, missing, now.trainer_wait);
-      INFO(now.analysis.helper_gain());
+      const std::string gain(HelperGainIn(now.analysis.sentence()));
+      const int missing = static_cast<int>(NumberBehind(gain, "; with "));
+      CAPTURE(one.helpers, one.helper_us, one.trainer_us, seed, missing, now.trainer_wait, gain);
       const double growth = with(1).steps_per_s / now.steps_per_s - 1;
-      const std::string gain = "+1 helper ≈ +";
-      const size_t at = now.analysis.helper_gain().find(gain);
       if (now.trainer_wait < 0.005) {
         CHECK(missing == 0);
-        CHECK(absl::StrContains(now.analysis.helper_gain(), "more would change nothing"));
+        CHECK(absl::StrContains(gain, "more would change nothing"));
         CHECK(growth == Approx(0).margin(0.02));
         continue;
       }
-      REQUIRE(at != std::string::npos);
-      CHECK(std::stod(now.analysis.helper_gain().substr(at + gain.size())) / 100 ==
-            Approx(growth).margin(0.08));
+      CHECK(NumberBehind(gain, "+1 helper ≈ +") / 100 == Approx(growth).margin(0.08));
       if (now.trainer_wait > 0.93) CHECK(missing == 0);
       if (missing == 0) continue;
       // So many are enough, and one fewer is not.
@@ -137,12 +140,13 @@ TEST_CASE("what another helper would bring is what it brings") {
 
 TEST_CASE("helpers that bring little, or that nobody needs, are told as such") {
   const auto told = [](const ClockedOptions& options) {
-    return Measure(options, 2).analysis.helper_gain();
+    return std::string(HelperGainIn(Measure(options, 2).analysis.sentence()));
   };
   CHECK(told(Helped(0, 4200, 100, 1)).empty());
   const std::string little = told(Helped(1, 400'000, 100, 1));
   INFO(little);
-  CHECK(absl::StrContains(little, "1 helper makes 1 % of the steps: more like these would change"));
+  CHECK(
+      absl::StrContains(little, "helpers: 1 makes 1 % of the steps: more like these would change"));
   // The trainer is slower than the workers are.
   CHECK(absl::StrContains(told(Helped(1, 4200, 20'000, 1)), "more would change nothing"));
   // A ring that is too short for one more is told.
@@ -158,7 +162,8 @@ TEST_CASE("autotune says what helpers would bring where more workers are not to 
   RecentLooks looks(pipeline);
   for (int second = 0; second < 20; ++second) CHECK(tuner.Look(looks.NextSecond(), 2) == 2);
   INFO(tuner.reason());
-  CHECK(absl::StrContains(tuner.reason(), "2 workers are as many as there may be; 1 helper makes"));
+  CHECK(
+      absl::StrContains(tuner.reason(), "2 workers are as many as there may be; helpers: 1 makes"));
   CHECK(absl::StrContains(tuner.reason(), " more the trainer would wait for nothing"));
 }
 

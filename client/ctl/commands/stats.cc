@@ -115,8 +115,6 @@ void PrintStages(const Interval& interval) {
 void PrintHelpers(const v1::PipelineStats& stats) {
   for (const v1::HelperStats& helper : stats.helpers())
     std::printf("\n%s\n", DescribeHelper(helper).c_str());
-  if (const std::string& gain = stats.analysis().helper_gain(); !gain.empty())
-    std::printf("\n%s\n", gain.c_str());
 }
 
 // What the last pack among an input's stages has packed; null: there is none.

@@ -91,7 +91,6 @@ void AddNumbers(const v1::PipelineStats& stats, Lines* lines) {
     lines->Add(helper.state() == "left out" ? Kind::kWarning : Kind::kPlain,
                absl::StrCat("  ", DescribeHelper(helper)));
   }
-  if (!now.helper_gain().empty()) lines->Add(Kind::kPlain, absl::StrCat("  ", now.helper_gain()));
   if (stats.has_numa()) lines->Add(Kind::kPlain, DescribeNuma(stats, "  "));
   if (stats.autotune().tunes_workers()) {
     lines->Add(Kind::kPlain,

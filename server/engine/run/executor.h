@@ -63,9 +63,6 @@ struct ExecutorOptions {
   uint64_t read_deadline_ns = 0;
   // Who makes some of its steps; null: it makes all of them.
   std::shared_ptr<StepLenders> helpers = nullptr;
-  // Whether records at addresses are asked for as soon as their step is assembled; else when it is
-  // computed, for who computes few of the steps.
-  bool announces_records = true;
 };
 
 class Executor {

@@ -31,7 +31,7 @@ StepAssembler::StepAssembler(const Means& means, const ExecutorOptions& options)
       steps_(means.steps),
       work_(means.work),
       files_(means.files),
-      has_far_files_(options.announces_records && FarRecords::AnyIn(means.files)),
+      has_far_files_(FarRecords::AnyIn(means.files)),
       assembled_(options.start.step),
       front_(means.plan, means.files, means.store, means.reads, means.sections, means.damage,
              means.stop, means.gauges, &waiting_, &means.errands, means.packs),

@@ -111,8 +111,6 @@ json StatsOf(const v1::PipelineStats& stats) {
               {"starved", analysis.starved()},
               {"bottleneck", analysis.bottleneck()},
               {"sentence", analysis.sentence()},
-              {"helper_gain", analysis.helper_gain()},
-              {"missing_helpers", analysis.missing_helpers()},
               {"oldest_read", stats.has_oldest_read() ? CallOf(stats.oldest_read()) : json()},
               {"oldest_write", stats.has_oldest_write() ? CallOf(stats.oldest_write()) : json()},
               {"oldest_work", stats.has_oldest_work() ? CallOf(stats.oldest_work()) : json()},

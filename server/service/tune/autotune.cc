@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/worker_margin.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "server/service/watch/percent.h"
 
 namespace penstock {
@@ -28,7 +30,8 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
               : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,
                              " workers are as many as there may be");
       // What more workers here would not bring, those of other hosts may.
-      if (!now.helper_gain().empty()) absl::StrAppend(&reason_, "; ", now.helper_gain());
+      if (const std::string_view gain = HelperGainIn(now.sentence()); !gain.empty())
+        absl::StrAppend(&reason_, "; ", gain);
       return workers;
     }
     if (stepped_down_) patience_.Double();

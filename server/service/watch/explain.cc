@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "server/service/watch/percent.h"
 #include "server/service/watch/remote_stats.h"
 
@@ -218,7 +220,8 @@ void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* ou
   out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
                               stats.helpers_size() == 1 ? " helper" : " helpers",
                               ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
-  if (!stats.analysis().helper_gain().empty()) out->push_back(stats.analysis().helper_gain());
+  if (const std::string_view gain = HelperGainIn(stats.analysis().sentence()); !gain.empty())
+    out->emplace_back(gain);
 }
 
 // A read, a write and work of others that have not returned, if there are such.

@@ -10,6 +10,8 @@
 namespace penstock {
 namespace {
 
+// How it begins.
+constexpr char kMark[] = "helpers: ";
 // A trainer that waits for less than this has what it wants.
 constexpr double kHardlyWaits = 0.01;
 // One that waits for more would take nobody knows how many steps.
@@ -50,10 +52,6 @@ Helpers Count(const Look& from, const Look& to) {
   return found;
 }
 
-std::string NumberOf(int helpers) {
-  return absl::StrCat(helpers, helpers == 1 ? " helper" : " helpers");
-}
-
 // Why none of them has made a step.
 std::string WhyNothing(const Helpers& helpers) {
   if (helpers.resting > 0)
@@ -70,49 +68,44 @@ std::string WhyNothing(const Helpers& helpers) {
 
 }  // namespace
 
-void AddHelperGain(const Look& from, const Look& to, double wait, v1::Analysis* analysis) {
+std::string HelperGain(const Look& from, const Look& to, double wait,
+                       const v1::Analysis& analysis) {
   const Helpers helpers = Count(from, to);
-  const double steps = analysis->steps_per_s() * analysis->seconds();
-  if (helpers.all == 0 || to.stats.consumers().empty() || wait < 0 || steps <= 0) return;
-  const bool has_enough = analysis->bottleneck() == "consumer" || wait < kHardlyWaits;
+  const double steps = analysis.steps_per_s() * analysis.seconds();
+  if (helpers.all == 0 || to.stats.consumers().empty() || wait < 0 || steps <= 0) return "";
+  const bool has_enough = analysis.bottleneck() == "consumer" || wait < kHardlyWaits;
+  constexpr char kEnough[] = "the trainer waits for nothing: more would change nothing";
   if (helpers.at_work == 0) {
-    analysis->set_helper_gain(
-        has_enough ? absl::StrCat(NumberOf(helpers.all),
-                                  " made no step, and the trainer waits for nothing: more would "
-                                  "change nothing")
-                   : absl::StrCat(NumberOf(helpers.all), helpers.all == 1 ? " brings" : " bring",
-                                  " nothing: ", WhyNothing(helpers)));
-    return;
+    if (has_enough)
+      return absl::StrCat(kMark, helpers.all, " made no step in the last seconds, and ", kEnough);
+    return absl::StrCat(kMark, helpers.all, helpers.all == 1 ? " brings" : " bring",
+                        " nothing: ", WhyNothing(helpers));
   }
   const double share = std::min(1.0, helpers.steps / steps);
   const std::string now =
-      absl::StrCat(NumberOf(helpers.at_work), helpers.at_work == 1 ? " makes " : " make ",
+      absl::StrCat(kMark, helpers.at_work, helpers.at_work == 1 ? " makes " : " make ",
                    Percent(share), " of the steps");
-  if (has_enough) {
-    analysis->set_helper_gain(
-        absl::StrCat(now, ", and the trainer waits for nothing: more would change nothing"));
-    return;
-  }
-  if (share < kLittle) {
-    analysis->set_helper_gain(absl::StrCat(now, ": more like these would change little"));
-    return;
-  }
+  if (has_enough) return absl::StrCat(now, ", and ", kEnough);
+  if (share < kLittle) return absl::StrCat(now, ": more like these would change little");
   // A helper more makes as many steps as one of these, until the trainer waits no longer.
   const double growth = share / helpers.at_work;
-  std::string then = absl::StrCat(now, "; +1 helper ≈ +",
-                                  Percent(wait < 1 ? std::min(growth, wait / (1 - wait)) : growth));
+  const double missing = wait < 1 ? wait / (1 - wait) : 1e9;
+  std::string gain = absl::StrCat(now, "; +1 helper ≈ +", Percent(std::min(growth, missing)));
+  uint32_t more = 1;
   if (wait < kNearlyAlways) {
-    const auto missing =
-        std::max<uint32_t>(1, static_cast<uint32_t>(std::ceil(wait / (1 - wait) / growth)));
-    analysis->set_missing_helpers(missing);
-    absl::StrAppend(&then, "; with ", missing, " more the trainer would wait for nothing");
+    more = std::max<uint32_t>(1, static_cast<uint32_t>(std::ceil(missing / growth)));
+    absl::StrAppend(&gain, "; with ", more, " more the trainer would wait for nothing");
   }
-  const uint32_t more = std::max<uint32_t>(1, analysis->missing_helpers());
   const uint32_t slots = std::min(
       kMostSlots, kSlotsOfHelper * (static_cast<uint32_t>(helpers.all) + more) + kOwnSlots);
   if (to.stats.slots() < slots)
-    absl::StrAppend(&then, ", if the ring has room (ring { slots: ", slots, " } in the spec)");
-  analysis->set_helper_gain(then);
+    absl::StrAppend(&gain, ", if the ring has room (ring { slots: ", slots, " } in the spec)");
+  return gain;
+}
+
+std::string_view HelperGainIn(std::string_view sentence) {
+  const size_t at = sentence.rfind(kMark);
+  return at == sentence.npos ? std::string_view() : sentence.substr(at);
 }
 
 }  // namespace penstock

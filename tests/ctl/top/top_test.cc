@@ -91,8 +91,6 @@ TEST_CASE("a helper has a line, and one that is left out is a warning with its r
   CHECK(found[1].kind == Kind::kWarning);
   CHECK(absl::StrContains(found[1].text,
                           "2 were made by others instead; left out 1 time, at last: no sign"));
-  stats.mutable_analysis()->set_helper_gain("1 helper makes 40 % of the steps");
-  CHECK(absl::StrContains(Joined(TopLines(stats, {})), "\n  1 helper makes 40 % of the steps\n"));
 }
 
 TEST_CASE("a lane has a bar for each look, as high as the trainer waited") {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/service/tune/autotune.h"
+#include "server/service/watch/helper_gain.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -92,52 +93,54 @@ TEST_CASE("what helpers bring is told, and how many more would do") {
     std::string state;
     uint64_t steps_per_s;
     double wait;
-    uint32_t steps_away, missing;
+    uint32_t steps_away;
     std::string told;
   } kCases[] = {
       // Of ten steps a second.
-      {"ready", 2, 0.4, 1, 4,
-       "2 helpers make 40 % of the steps; +1 helper ≈ +20 %; with 4 more the trainer would wait "
+      {"ready", 2, 0.4, 1,
+       "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %; with 4 more the trainer would wait "
        "for nothing"},
-      {"ready", 4, 0.2, 1, 1,
-       "2 helpers make 80 % of the steps; +1 helper ≈ +25 %; with 1 more the trainer would wait "
+      {"ready", 4, 0.2, 1,
+       "helpers: 2 make 80 % of the steps; +1 helper ≈ +25 %; with 1 more the trainer would wait "
        "for nothing"},
       // How fast it is nobody knows.
-      {"ready", 2, 0.95, 1, 0, "2 helpers make 40 % of the steps; +1 helper ≈ +20 %"},
-      {"ready", 2, 1, 1, 0, "2 helpers make 40 % of the steps; +1 helper ≈ +20 %"},
-      {"ready", 2, 0, 1, 0,
-       "2 helpers make 40 % of the steps, and the trainer waits for nothing: more would change "
+      {"ready", 2, 0.95, 1, "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %"},
+      {"ready", 2, 1, 1, "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %"},
+      {"ready", 2, 0, 1,
+       "helpers: 2 make 40 % of the steps, and the trainer waits for nothing: more would change "
        "nothing"},
-      {"ready", 0, 0, 1, 0,
-       "2 helpers made no step, and the trainer waits for nothing: more would change nothing"},
-      {"ready", 0, 0.5, 1, 0,
-       "2 helpers bring nothing: none of their steps has come in the last seconds"},
-      {"ready", 0, 0.5, 0, 0,
-       "2 helpers bring nothing: they got no step in the last seconds; more slots (ring { slots } "
+      {"ready", 0, 0, 1,
+       "helpers: 2 made no step in the last seconds, and the trainer waits for nothing: more would "
+       "change nothing"},
+      {"ready", 0, 0.5, 1,
+       "helpers: 2 bring nothing: none of their steps has come in the last seconds"},
+      {"ready", 0, 0.5, 0,
+       "helpers: 2 bring nothing: they got no step in the last seconds; more slots (ring { slots } "
        "in the spec) leave some for them"},
-      {"resting", 0, 0.5, 0, 0,
-       "2 helpers bring nothing: their steps come later than this host's workers would have made "
+      {"resting", 0, 0.5, 0,
+       "helpers: 2 bring nothing: their steps come later than this host's workers would have made "
        "them; more slots (ring { slots } in the spec) give them more time"},
-      {"left out", 0, 0.5, 0, 0,
-       "2 helpers bring nothing: 2 of them are left out, and explain says why"},
-      {"connecting", 0, 0.5, 0, 0, "2 helpers bring nothing: none has been reached yet"},
+      {"left out", 0, 0.5, 0,
+       "helpers: 2 bring nothing: 2 of them are left out, and explain says why"},
+      {"connecting", 0, 0.5, 0, "helpers: 2 bring nothing: none has been reached yet"},
   };
   for (const auto& one : kCases) {
     CAPTURE(one.told);
     const v1::Analysis analysis = WithHelpers(one.state, one.steps_per_s, one.wait, one.steps_away);
-    CHECK(analysis.helper_gain() == one.told);
-    CHECK(analysis.missing_helpers() == one.missing);
+    CHECK(HelperGainIn(analysis.sentence()) == one.told);
+    // Behind what is said without helpers.
+    CHECK(analysis.sentence().starts_with("map-bound: 90 % of the workers' time; "));
   }
   // Without helpers, and while nobody reads.
   Look from = After(10, 0.05, 0.90, 0), to = After(20, 0.05, 0.90, 0);
   from.waits.push_back({1, 100, 0});
   to.waits.push_back({1, 1100, 500});
-  CHECK(Analyse(from, to, 2).helper_gain().empty());
+  CHECK(HelperGainIn(Analyse(from, to, 2).sentence()).empty());
   for (Look* look : {&from, &to}) {
     look->stats.add_helpers()->set_state("ready");
     look->stats.clear_consumers();
   }
-  CHECK(Analyse(from, to, 2).helper_gain().empty());
+  CHECK(HelperGainIn(Analyse(from, to, 2).sentence()).empty());
 }
 
 TEST_CASE(

@@ -323,8 +323,8 @@ TEST_CASE("of helpers it is told how many make steps, and why others do not") {
   CHECK(all.find("helper a:1") == std::string::npos);
   CHECK(all.find("1 of 4 helpers makes steps: 11 so far\n") != std::string::npos);
   // What they bring is said as it is said everywhere.
-  stats.mutable_analysis()->set_helper_gain("4 helpers make 40 % of the steps");
-  CHECK(Explain(stats).back() == "4 helpers make 40 % of the steps");
+  stats.mutable_analysis()->set_sentence("map-bound; helpers: 4 make 40 % of the steps; more");
+  CHECK(Explain(stats).back() == "helpers: 4 make 40 % of the steps; more");
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ class Helpers:
         files = {_CERTIFICATE: self.certificate, _KEY: self.private_key, _AUTHORITIES: self.authorities}
         for name, text in files.items():
             write_file(os.path.join(folder, name), text)
-        names = {"address_file": _ADDRESSES, "certificate": _CERTIFICATE, "key": _KEY, "authorities": _AUTHORITIES}
+        names = {"address": _ADDRESSES, "certificate": _CERTIFICATE, "key": _KEY, "authorities": _AUTHORITIES}
         fields = "\n".join(f'  {field}: "{os.path.join(folder, name)}"' for field, name in names.items())
         path = os.path.join(folder, _CONFIG)
         write_file(path, f"# {self.key}\nhelpers {{\n{fields}\n}}\n".encode())
