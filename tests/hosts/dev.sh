@@ -22,7 +22,7 @@ test_hosts() {
   fi
   local python=${PENSTOCK_FRAMEWORKS_PYTHON-}
   if [ -z "$python" ]; then
-    make_venv build/hosts-venv numpy pytest cloudpickle pyyaml torch ray
+    make_venv build/hosts-venv numpy pytest cloudpickle pyyaml torch 'ray[train]'
     python=build/hosts-venv/bin/python
   fi
   step "build" build release || return 0

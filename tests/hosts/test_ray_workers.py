@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ from penstock._epochs import EpochLoader
 from programs import eventually
 
 EPOCHS = 12
+
+# Its functions go to actors that do not find this file.
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def dataset():

@@ -61,7 +61,14 @@ class Workers(Helpers):
         self._keeper = keeper
 
     def addresses(self) -> List[str]:
-        """Where those are that run now: a list of "HOST:PORT"."""
+        """Where those are that run now: a list of "HOST:PORT".
+
+        Raises:
+          FailedPreconditionError: this process has left Ray.
+        """
+        # A call would begin another job.
+        if not ray.is_initialized():
+            raise penstock.FailedPreconditionError("this process is not connected to Ray, or not any more")
         return ray.get(self._keeper.addresses.remote(), timeout=_ANSWER_SECONDS)
 
     def wait(self, count: Optional[int] = None, timeout: float = 120.0) -> List[str]:
@@ -90,6 +97,8 @@ class Workers(Helpers):
 
     def close(self) -> None:
         """Ends them."""
+        if not ray.is_initialized():
+            return  # they have ended with the job
         try:
             ray.get(self._keeper.close.remote(), timeout=_ANSWER_SECONDS)
             ray.kill(self._keeper)
