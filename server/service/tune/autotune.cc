@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +29,7 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
               : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,
                              " workers are as many as there may be");
       // What more workers here would not bring, those of other hosts may.
-      if (const std::string_view gain = HelperGainIn(now.sentence()); !gain.empty())
+      if (const std::string gain = HelperGainIn(now.sentence()); !gain.empty())
         absl::StrAppend(&reason_, "; ", gain);
       return workers;
     }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -220,8 +219,8 @@ void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* ou
   out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
                               stats.helpers_size() == 1 ? " helper" : " helpers",
                               ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
-  if (const std::string_view gain = HelperGainIn(stats.analysis().sentence()); !gain.empty())
-    out->emplace_back(gain);
+  if (const std::string gain = HelperGainIn(stats.analysis().sentence()); !gain.empty())
+    out->push_back(gain);
 }
 
 // A read, a write and work of others that have not returned, if there are such.

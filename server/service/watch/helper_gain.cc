@@ -103,9 +103,9 @@ std::string HelperGain(const Look& from, const Look& to, double wait,
   return gain;
 }
 
-std::string_view HelperGainIn(std::string_view sentence) {
+std::string HelperGainIn(const std::string& sentence) {
   const size_t at = sentence.rfind(kMark);
-  return at == sentence.npos ? std::string_view() : sentence.substr(at);
+  return at == sentence.npos ? "" : sentence.substr(at);
 }
 
 }  // namespace penstock

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "server/service/watch/analysis.h"
 
@@ -17,6 +16,6 @@ namespace penstock {
 std::string HelperGain(const Look& from, const Look& to, double wait, const v1::Analysis& analysis);
 
 // That part of an analysis' sentence, or "".
-std::string_view HelperGainIn(std::string_view sentence);
+std::string HelperGainIn(const std::string& sentence);
 
 }  // namespace penstock
