@@ -35,8 +35,8 @@ class KnownHelpers {
  public:
   static constexpr size_t kMost = 256;
 
-  // InvalidArgument for a text that is neither "host:port" nor the absolute path of a file with such
-  // lines, and for too many of them.
+  // InvalidArgument for a text that is neither "host:port" nor the absolute path of a file with
+  // such lines, and for too many of them.
   static absl::Status Check(const std::vector<std::string>& addresses);
   // The same. A file may be missing, then and later.
   static absl::StatusOr<std::unique_ptr<KnownHelpers>> Create(

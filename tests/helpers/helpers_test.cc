@@ -1,5 +1,5 @@
 // Helpers: whoever makes a step, its bytes are those of a run alone; and whoever is late, gone or
-// wrong is left out: fault 70 of docs/reliability.md.
+// wrong is left out: fault 48 of docs/reliability.md.
 #include "server/helpers/helpers.h"
 
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 """Kills, stops and partitions of helpers at random moments, and of the daemon that they help: the trainer has every step once, with the bytes of a run alone:
-fault 70 of docs/reliability.md.
+fault 48 of docs/reliability.md.
 
     helper_kills.py [--kills 100] [--helpers 3] [--most-seconds 1] [--seed S] [--keep] [--campaign]
 

@@ -1,4 +1,4 @@
-"""Daemons that make steps for another one: the same bytes, exactly once, whoever is stopped, cut off or wrong: fault 70 of docs/reliability.md. All of them run on
+"""Daemons that make steps for another one: the same bytes, exactly once, whoever is stopped, cut off or wrong: fault 48 of docs/reliability.md. All of them run on
 this machine."""
 
 import hashlib

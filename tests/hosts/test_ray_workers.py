@@ -1,6 +1,6 @@
 """Helpers on the nodes of a real Ray (ray.cluster_utils): where they run, what they make, a node that is removed, and the end of the job.
 
-Runs where ray is installed: `./dev test hosts` makes that environment. Fault 70 of docs/reliability.md.
+Runs where ray is installed: `./dev test hosts` makes that environment. Fault 48 of docs/reliability.md.
 """
 
 import hashlib

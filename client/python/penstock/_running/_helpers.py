@@ -57,7 +57,7 @@ class Helpers:
 def write_file(path, text):
     """A whole file takes the place of the one that is there; only this user may read it."""
     partial = f"{path}.partial-{os.getpid()}"
-    with open(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+    with open(partial, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
         file.write(text)
     os.replace(partial, path)
 
