@@ -4,6 +4,7 @@
 #include "client/ctl/commands/index.h"
 #include "client/ctl/commands/make_sample.h"
 #include "client/ctl/data/cache.h"
+#include "client/ctl/data/certificates.h"
 #include "client/ctl/data/fetch.h"
 #include "client/ctl/data/verify.h"
 #include "client/ctl/data/write.h"
@@ -22,8 +23,8 @@ constexpr void (*kDaemonCommands[])(Command root, const std::string& socket) = {
     AddSeek,     AddUpdate, AddHistory,  AddSkipped, AddConsumers, AddDetach, AddSlow,
     AddLogLevel, AddDelete, AddSelftest, AddEvents,  AddGroups,    AddSample, AddIndex,
 };
-constexpr void (*kDataCommands[])(Command root) = {AddMakeSample, AddWrite, AddVerify,
-                                                   AddInspect,    AddCache, AddFetch};
+constexpr void (*kDataCommands[])(Command root) = {
+    AddMakeSample, AddWrite, AddVerify, AddInspect, AddCache, AddFetch, AddCertificates};
 
 int Main(int argc, char** argv) {
   GuardTerminals();

@@ -8,17 +8,23 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/new_thread.h"
 
 namespace penstock {
 namespace {
 
+// Names are looked up again every ten seconds; a file of addresses is read every second.
 constexpr std::chrono::seconds kLookUpAgain{10};
+constexpr std::chrono::seconds kReadAgain{1};
+constexpr size_t kMostFileBytes = 64 << 10;
 
 struct HostAndPort {
   std::string host;
@@ -37,9 +43,10 @@ absl::StatusOr<HostAndPort> Split(const std::string& text) {
       parts.host.clear();
   }
   if (port > 0 && port < 65536 && !parts.host.empty()) return parts;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "helpers.address: expected a name or number and a port, as 10.0.0.7:9466, found \"",
-      text.substr(0, 128), "\""));
+  return absl::InvalidArgumentError(
+      absl::StrCat("helpers.address: expected a name or number and a port, as 10.0.0.7:9466, or "
+                   "the absolute path of a file with such lines, found \"",
+                   text.substr(0, 128), "\""));
 }
 
 // All addresses of one host; none where there is no such name, or nobody answers.
@@ -70,6 +77,29 @@ std::vector<HelperAddress> LookUp(const HostAndPort& named, bool is_number_only)
   return all;
 }
 
+bool IsFile(const std::string& text) {
+  return text.size() > 1 && text[0] == '/' && text.find('\0') == text.npos;
+}
+
+// What a file of addresses says now; "" where there is none.
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMostFileBytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return text;
+}
+
+// Its lines that are addresses.
+std::vector<HostAndPort> AddressesIn(const std::string& text) {
+  std::vector<HostAndPort> all;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    absl::StatusOr<HostAndPort> parts = Split(std::string(absl::StripAsciiWhitespace(line)));
+    if (parts.ok()) all.push_back(*std::move(parts));
+  }
+  return all;
+}
+
 }  // namespace
 
 bool HelperAddress::is_loopback() const {
@@ -84,26 +114,47 @@ bool HelperAddress::is_loopback() const {
 struct KnownHelpers::State {
   std::vector<HostAndPort> names;         // constant
   std::vector<HelperAddress> of_numbers;  // constant
+  std::vector<std::string> files;         // constant
   std::atomic<uint64_t> version{1};
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<HelperAddress> all;  // under mutex
   bool is_over = false;            // under mutex
 
-  void LookUpNames() {
+  // Those of the configuration, and of files that say this.
+  std::vector<HelperAddress> LookUpAll(const std::string& text) const {
+    std::vector<HelperAddress> found = of_numbers;
+    std::vector<HostAndPort> all_names = names;
+    for (HostAndPort& one : AddressesIn(text)) all_names.push_back(std::move(one));
+    for (const HostAndPort& name : all_names) {
+      for (HelperAddress& address : LookUp(name, /*is_number_only=*/false)) {
+        if (found.size() < kMost && std::find(found.begin(), found.end(), address) == found.end())
+          found.push_back(std::move(address));
+      }
+    }
+    return found;
+  }
+
+  void LookAgainAndAgain() {
+    std::string text;
+    auto next_look_up = std::chrono::steady_clock::now();
     while (true) {
-      std::vector<HelperAddress> found = of_numbers;
-      for (const HostAndPort& name : names) {
-        for (HelperAddress& address : LookUp(name, /*is_number_only=*/false)) {
-          if (found.size() < kMost) found.push_back(std::move(address));
-        }
+      std::string now;
+      for (const std::string& path : files) absl::StrAppend(&now, ReadText(path), "\n");
+      std::vector<HelperAddress> found;
+      const bool looks_up = now != text || std::chrono::steady_clock::now() >= next_look_up;
+      if (looks_up) {
+        text = std::move(now);
+        found = LookUpAll(text);
+        next_look_up = std::chrono::steady_clock::now() + kLookUpAgain;
       }
       std::unique_lock<std::mutex> lock(mutex);
-      if (found != all) {
+      if (looks_up && found != all) {
         all = std::move(found);
         version.fetch_add(1);
       }
-      if (changed.wait_for(lock, kLookUpAgain, [this] { return is_over; })) return;
+      const std::chrono::seconds pause = files.empty() ? kLookUpAgain : kReadAgain;
+      if (changed.wait_for(lock, pause, [this] { return is_over; })) return;
     }
   }
 };
@@ -114,6 +165,7 @@ absl::Status KnownHelpers::Check(const std::vector<std::string>& addresses) {
         absl::StrCat("helpers.address: ", addresses.size(), " of them, expected at most ", kMost));
   }
   for (const std::string& text : addresses) {
+    if (IsFile(text)) continue;
     if (absl::Status status = Split(text).status(); !status.ok()) return status;
   }
   return absl::OkStatus();
@@ -124,6 +176,10 @@ absl::StatusOr<std::unique_ptr<KnownHelpers>> KnownHelpers::Create(
   auto state = std::make_shared<State>();
   if (absl::Status status = Check(addresses); !status.ok()) return status;
   for (const std::string& text : addresses) {
+    if (IsFile(text)) {
+      state->files.push_back(text);
+      continue;
+    }
     absl::StatusOr<HostAndPort> parts = Split(text);
     if (!parts.ok()) return parts.status();
     std::vector<HelperAddress> number = LookUp(*parts, /*is_number_only=*/true);
@@ -131,11 +187,11 @@ absl::StatusOr<std::unique_ptr<KnownHelpers>> KnownHelpers::Create(
     for (HelperAddress& address : number) state->of_numbers.push_back(std::move(address));
   }
   state->all = state->of_numbers;
-  if (!state->names.empty()) {
+  if (!state->names.empty() || !state->files.empty()) {
     absl::StatusOr<std::thread> thread =
-        NewThread("helpers' names", [state] { state->LookUpNames(); });
+        NewThread("helpers' names", [state] { state->LookAgainAndAgain(); });
     if (!thread.ok()) return thread.status();
-    // It may hang in a look-up, and has all that it needs.
+    // It may hang in a look-up or a read, and has all that it needs.
     thread->detach();
   }
   return std::unique_ptr<KnownHelpers>(new KnownHelpers(std::move(state)));

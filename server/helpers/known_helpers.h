@@ -1,8 +1,9 @@
 // Where the helpers are that a configuration names: numbers at once, names as often as they are
-// looked up.
+// looked up, and those of a file as it changes.
 //
 // Threads:  safe from any thread.
-// Owns:     a thread that looks names up, where there are any; a look-up that hangs keeps nobody.
+// Owns:     a thread that looks names up and reads the file, where there are any; a look-up or a
+//           read that hangs keeps nobody.
 // Limits:   kMost addresses.
 #pragma once
 
@@ -34,9 +35,10 @@ class KnownHelpers {
  public:
   static constexpr size_t kMost = 256;
 
-  // InvalidArgument for a text that is no "host:port", and for too many of them.
+  // InvalidArgument for a text that is neither "host:port" nor the absolute path of a file with
+  // such lines, and for too many of them.
   static absl::Status Check(const std::vector<std::string>& addresses);
-  // The same.
+  // The same. A file may be missing, then and later.
   static absl::StatusOr<std::unique_ptr<KnownHelpers>> Create(
       const std::vector<std::string>& addresses);
   ~KnownHelpers();

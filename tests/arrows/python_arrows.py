@@ -34,7 +34,7 @@ _NAMES = {"_json", "audio", "functions", "image", "io", "strings"}
 _SENT = {"penstock._loading._parcel", "penstock._loading._payload"}
 _FACES = {"", "experimental"}
 # For whose sake a framework is imported: nothing of the package imports them, but for penstock.NAME.
-_LOOPS = {"_epochs", "cuda", "huggingface", "jax", "tensorflow", "torch"}
+_LOOPS = {"_epochs", "cuda", "huggingface", "jax", "ray", "tensorflow", "torch"}
 
 
 def room(module):

@@ -17,7 +17,7 @@ def test_every_name_that_completes_is_there(module):
     names = dir(module)
     assert names == sorted(set(names)) and not [name for name in names if name.startswith("_") and name != "__version__"]
     # Those of a framework come with it.
-    lazy = {"jax", "tensorflow", "torch"} if module is penstock else set()
+    lazy = {"jax", "ray", "tensorflow", "torch"} if module is penstock else set()
     for name in names:
         if name not in lazy:
             getattr(module, name)
@@ -27,11 +27,11 @@ def test_names_that_are_looked_up_complete():
     assert len(dir(penstock.image)) > 70 and len(dir(penstock.functions)) > 200
     assert {"decode_jpeg", "resize", "random_flip_left_right", "transpose", "crop_and_resize"} <= set(dir(penstock.image))
     assert {"decode_raw", "decode_png", "encode_jpeg", "parse_tensor"} <= set(dir(penstock.io))
-    assert {"cuda", "jax", "tensorflow", "torch"} <= set(dir(penstock))
+    assert {"cuda", "jax", "ray", "tensorflow", "torch"} <= set(dir(penstock))
 
 
 def test_frameworks_are_named_without_being_imported():
-    code = "import sys, penstock; dir(penstock); assert not {'torch', 'jax', 'tensorflow', 'penstock.torch'} & set(sys.modules); print(penstock.cuda.__name__)"
+    code = "import sys, penstock; dir(penstock); assert not {'torch', 'jax', 'ray', 'tensorflow', 'penstock.torch'} & set(sys.modules); print(penstock.cuda.__name__)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "penstock.cuda\n"
 
 

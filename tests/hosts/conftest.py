@@ -8,6 +8,11 @@ import sys
 for _folder in ("e2e", "support"):
     sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / _folder))
 
-collect_ignore = [
-    name for name, package in (("test_torchrun.py", "torch"), ("test_many_hosts_page.py", "torch"), ("test_ray.py", "ray")) if importlib.util.find_spec(package) is None
-]
+_NEEDS = {
+    "test_torchrun.py": ["torch"],
+    "test_many_hosts_page.py": ["torch"],
+    "test_ray.py": ["ray"],
+    "test_ray_workers.py": ["ray"],
+    "test_ray_train.py": ["ray", "torch", "pandas", "pyarrow"],
+}
+collect_ignore = [name for name, packages in _NEEDS.items() if any(importlib.util.find_spec(package) is None for package in packages)]

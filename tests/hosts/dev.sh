@@ -2,8 +2,8 @@
 # Hosts that make one stream. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
 #: ./dev test hosts [--kills N] [--seed S] [--campaign]
 #: any number of hosts in step, in one process; hosts that change while they live; torchrun with three agents, one of which is killed; Ray with a node that is
-#: removed, in an environment with both; srun on three nodes, where Debian's slurmd, slurmctld, slurm-client and munge are installed; and, as root, helpers and
-#: their lines that are killed, stopped and cut a hundred times; --kills does that alone; --campaign notes it in tests/campaigns.jsonl
+#: removed, and helpers on its nodes, in an environment with both; srun on three nodes, where Debian's slurmd, slurmctld, slurm-client and munge are
+#: installed; and, as root, helpers and their lines that are killed, stopped and cut a hundred times; --kills does that alone; --campaign notes it in tests/campaigns.jsonl
 
 helper_kills() {
   say "kills of helpers $*"
@@ -22,7 +22,7 @@ test_hosts() {
   fi
   local python=${PENSTOCK_FRAMEWORKS_PYTHON-}
   if [ -z "$python" ]; then
-    make_venv build/hosts-venv numpy pytest cloudpickle pyyaml torch ray
+    make_venv build/hosts-venv numpy pytest cloudpickle pyyaml torch 'ray[train]'
     python=build/hosts-venv/bin/python
   fi
   step "build" build release || return 0

@@ -268,6 +268,33 @@ def test_a_helper_with_other_files_at_the_same_path_is_left_out_and_says_what_di
     assert int(refused.get("steps", 0)) == 0
 
 
+def test_helpers_come_and_go_by_a_file(host, alone, tmp_path):
+    ports = [free_port(), free_port()]
+    first, second = [f"127.0.0.1:{port}" for port in ports]
+    for number, port in enumerate(ports):
+        helper(host, f"helper{number}", port)
+    listed = tmp_path / "listed"
+    one = host("asker", f'helpers {{ address: "{listed}" }}\n')
+    # A file that is missing has none.
+    assert digests(create(one))[0] == alone and "helpers" not in one.stats()
+    assert one.remote("delete", "lent").code == 0
+
+    def name(*lines):
+        partial = tmp_path / "partial"
+        partial.write_text("\n".join(lines))
+        partial.rename(listed)
+
+    def exchange(step):
+        if step == 40:
+            name("no address", "", "127.0.0.1:99999", f"  {second}", second)
+
+    def is_seen(found):
+        return [each["address"] for each in found] == [second] and steps_of(found[0]) > 0
+
+    found, _ = runs_until(is_seen, one, ports[:1], alone, exchange, lambda: name(first))
+    assert is_seen(found), found
+
+
 def test_nobody_helps_without_the_right_certificate(host, alone, tmp_path):
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed")
@@ -332,6 +359,7 @@ def test_wrong_settings_are_told(tmp_path):
         'helpers { address: "nowhere" }': "helpers.address: expected a name or number and a port",
         'helpers { address: "a:1" steps_at_a_time: 99 }': "helpers.steps_at_a_time out of range: 99",
         'helpers { address: "a:1" certificate: "relative" }': "helpers.certificate: expected an absolute path",
+        'helpers { address: "relative/file" }': "helpers.address: expected a name or number and a port, as 10.0.0.7:9466, or the absolute path of a file",
         'serve { max_streams: 1000 }': "serve.max_streams out of range: 1000",
     }.items():
         config.write_text(text)

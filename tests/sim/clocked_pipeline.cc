@@ -13,7 +13,10 @@ constexpr double kLookNs = 25e6;
 }  // namespace
 
 ClockedPipeline::ClockedPipeline(const ClockedOptions& options)
-    : options_(options), dice_(options.seed), busy_ns_(options.stages.size()) {
+    : options_(options),
+      dice_(options.seed),
+      busy_ns_(options.stages.size()),
+      helpers_(static_cast<size_t>(options.helpers), Helper{kNever}) {
   SetWorkers(options.workers);
 }
 
@@ -32,15 +35,34 @@ double ClockedPipeline::busy_s() const {
   return sum * 1e-9;
 }
 
-void ClockedPipeline::Deal() {
+bool ClockedPipeline::HasSlots(uint64_t slots) const {
   // A slot is in use from its step's beginning until the trainer has given it back.
-  const auto in_use = [this] { return first_ + steps_.size() - taken_ + (training_ ? 1 : 0); };
+  const uint64_t in_use = first_ + steps_.size() - taken_ + (training_ ? 1 : 0);
+  return in_use + slots <= static_cast<uint64_t>(options_.slots);
+}
+
+double ClockedPipeline::Factor() {
+  return 1 - options_.spread +
+         2 * options_.spread * static_cast<double>(dice_.Below(1'000'000)) / 1e6;
+}
+
+void ClockedPipeline::Lend() {
+  for (Helper& helper : helpers_) {
+    if (helper.ends_ns != kNever || !HasSlots(2)) continue;
+    steps_.push_back({.begun = options_.blocks});
+    helper.step = first_ + steps_.size() - 1;
+    helper.ends_ns = now_ns_ + options_.helper_us * 1e3 * Factor();
+  }
+}
+
+void ClockedPipeline::Deal() {
+  Lend();
   for (size_t worker = 0; worker < ends_ns_.size(); ++worker) {
     if (ends_ns_[worker] != kNever || static_cast<int>(worker) >= options_.workers) continue;
     size_t at = 0;
     while (at < steps_.size() && steps_[at].begun == options_.blocks) ++at;
     if (at == steps_.size()) {
-      if (in_use() >= static_cast<uint64_t>(options_.slots)) return;
+      if (!HasSlots(1)) return;
       steps_.emplace_back();
     }
     ++steps_[at].begun;
@@ -50,9 +72,7 @@ void ClockedPipeline::Deal() {
     const double weight = is_heavy ? options_.heavy_factor : 1;
     double cost_ns = 0;
     for (size_t stage = 0; stage < options_.stages.size(); ++stage) {
-      const double factor = 1 - options_.spread +
-                            2 * options_.spread * static_cast<double>(dice_.Below(1'000'000)) / 1e6;
-      const double ns = options_.stages[stage].block_us * 1e3 * factor * weight;
+      const double ns = options_.stages[stage].block_us * 1e3 * Factor() * weight;
       busy_ns_[stage] += ns;
       cost_ns += ns;
     }
@@ -81,6 +101,7 @@ void ClockedPipeline::RunFor(double seconds) {
     Deal();
     double next = std::min(until_ns, next_look_ns_);
     for (const double end : ends_ns_) next = std::min(next, end);
+    for (const Helper& helper : helpers_) next = std::min(next, helper.ends_ns);
     if (training_) next = std::min(next, trained_ns_);
     GoTo(next);
     if (now_ns_ >= next_look_ns_) {
@@ -93,6 +114,12 @@ void ClockedPipeline::RunFor(double seconds) {
       if (ends_ns_[worker] > now_ns_) continue;
       ends_ns_[worker] = kNever;
       ++steps_[working_[worker] - first_].done;
+    }
+    for (Helper& helper : helpers_) {
+      if (helper.ends_ns > now_ns_) continue;
+      helper.ends_ns = kNever;
+      ++helper.steps;
+      steps_[helper.step - first_].done = options_.blocks;
     }
     while (!steps_.empty() && steps_.front().done == options_.blocks) {
       steps_.pop_front();
@@ -119,6 +146,13 @@ Look ClockedPipeline::TakeLook() const {
     v1::StageStats* stage = look.stats.add_stages();
     stage->set_name(options_.stages[i].name);
     stage->set_busy_ns(static_cast<uint64_t>(busy_ns_[i]));
+  }
+  for (size_t i = 0; i < helpers_.size(); ++i) {
+    v1::HelperStats* helper = look.stats.add_helpers();
+    helper->set_address("10.0.0." + std::to_string(i + 1) + ":9466");
+    helper->set_state("ready");
+    helper->set_steps(helpers_[i].steps);
+    helper->set_steps_away(helpers_[i].ends_ns == kNever ? 0 : 1);
   }
   look.waits.push_back({1, looks_, waiting_looks_});
   return look;

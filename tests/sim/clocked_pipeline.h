@@ -3,7 +3,8 @@
 // concluded from them can be compared with what another number of workers really brings.
 //
 // As in the engine there is no queue between stages: a worker takes the next block of rows through
-// all of them. A step is begun when a slot is free for it.
+// all of them. A step is begun when a slot is free for it. Helpers take whole steps that nobody has
+// begun, as long as one more is left for the workers.
 //
 // Threads:  one.
 // Cost:     some hundreds of nanoseconds a block.
@@ -33,6 +34,8 @@ struct ClockedOptions {
   double trainer_us = 0;    // that the trainer works on a step
   int heavy_every = 0;      // every so many steps one is heavier than others; 0: none
   double heavy_factor = 1;  // by how much
+  int helpers = 0;          // that make a step at a time each
+  double helper_us = 0;     // that a step takes one of them
   uint64_t seed = 1;
 };
 
@@ -61,8 +64,17 @@ class ClockedPipeline {
     int begun = 0;  // blocks
     int done = 0;
   };
+  struct Helper {
+    double ends_ns;      // infinite: it has no step
+    uint64_t step = 0;   // that it has
+    uint64_t steps = 0;  // that it has made
+  };
   void GoTo(double time_ns);
   void Deal();
+  void Lend();
+  bool HasSlots(uint64_t slots) const;
+  // Between 1 - spread and 1 + spread.
+  double Factor();
 
   ClockedOptions options_;
   Dice dice_;
@@ -70,7 +82,8 @@ class ClockedPipeline {
   std::vector<double> busy_ns_;    // of each stage
   std::vector<double> ends_ns_;    // of each worker's block; infinite: it has none
   std::vector<uint64_t> working_;  // the step of that block
-  std::deque<Step> steps_;         // under way, from first_ on
+  std::vector<Helper> helpers_;
+  std::deque<Step> steps_;  // under way, from first_ on
   uint64_t first_ = 0;
   uint64_t published_ = 0;
   uint64_t taken_ = 0;

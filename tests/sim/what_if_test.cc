@@ -5,8 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "server/service/tune/autotune.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "tests/sim/clocked_pipeline.h"
 #include "tests/sim/recent_looks.h"
 #include "tests/support/catch.h"
@@ -79,6 +81,90 @@ TEST_CASE("what another worker would bring is what it brings") {
         CHECK(now.analysis.trainer_wait_with_one_more() == Approx(then.trainer_wait).margin(0.08));
     }
   }
+}
+
+// The same with helpers, and a ring that has room for their steps.
+ClockedOptions Helped(int helpers, double helper_us, double trainer_us, uint64_t seed) {
+  ClockedOptions options = Pipeline(/*decode_us=*/1000, /*workers=*/2, trainer_us, seed);
+  options.slots = 64;
+  options.helpers = helpers;
+  options.helper_us = helper_us;
+  return options;
+}
+
+// 0 where the sentence does not say it.
+double NumberBehind(const std::string& sentence, const std::string& words) {
+  const size_t at = sentence.find(words);
+  return at == sentence.npos ? 0 : std::stod(sentence.substr(at + words.size()));
+}
+
+TEST_CASE("what another helper would bring is what it brings") {
+  // Two workers make a step in some 4,200 us.
+  const struct {
+    int helpers;
+    double helper_us, trainer_us;
+  } kCases[] = {
+      {1, 4200, 100},    // the trainer takes whatever comes
+      {2, 8000, 100},    //
+      {1, 4200, 1000},   // two more are enough, or three
+      {2, 6000, 600},    //
+      {3, 12000, 1900},  // one more is nearly enough
+      {1, 30000, 3000},  // each brings a seventh
+      {2, 4200, 4000},   // there are enough
+  };
+  for (const auto& one : kCases) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      const auto with = [&](int more) {
+        return Measure(Helped(one.helpers + more, one.helper_us, one.trainer_us, seed), 2);
+      };
+      const Measured now = with(0);
+      const std::string gain = HelperGainIn(now.analysis.sentence());
+      const int missing = static_cast<int>(NumberBehind(gain, "; with "));
+      CAPTURE(one.helpers, one.helper_us, one.trainer_us, seed, missing, now.trainer_wait, gain);
+      const double growth = with(1).steps_per_s / now.steps_per_s - 1;
+      if (now.trainer_wait < 0.005) {
+        CHECK(missing == 0);
+        CHECK(absl::StrContains(gain, "more would change nothing"));
+        CHECK(growth == Approx(0).margin(0.02));
+        continue;
+      }
+      CHECK(NumberBehind(gain, "+1 helper ≈ +") / 100 == Approx(growth).margin(0.08));
+      if (now.trainer_wait > 0.93) CHECK(missing == 0);
+      if (missing == 0) continue;
+      // So many are enough, and two fewer are not: forty looks a second see the wait roughly.
+      CHECK(with(missing).trainer_wait < 0.06);
+      if (missing > 1) CHECK(with(missing - 2).trainer_wait > 0.02);
+    }
+  }
+}
+
+TEST_CASE("helpers that bring little, or that nobody needs, are told as such") {
+  const auto told = [](const ClockedOptions& options) {
+    return HelperGainIn(Measure(options, 2).analysis.sentence());
+  };
+  CHECK(told(Helped(0, 4200, 100, 1)).empty());
+  const std::string little = told(Helped(1, 400'000, 100, 1));
+  INFO(little);
+  CHECK(
+      absl::StrContains(little, "helpers: 1 makes 1 % of the steps: more like these would change"));
+  // The trainer is slower than the workers are.
+  CHECK(absl::StrContains(told(Helped(1, 4200, 20'000, 1)), "more would change nothing"));
+  // A ring that is too short for one more is told.
+  ClockedOptions small = Helped(2, 8000, 100, 1);
+  small.slots = 9;
+  CHECK(absl::StrContains(told(small), "if the ring has room (ring { slots: 12 } in the spec)"));
+}
+
+TEST_CASE("autotune says what helpers would bring where more workers are not to be had") {
+  ClockedOptions options = Helped(1, 8000, 1500, 1);
+  ClockedPipeline pipeline(options);
+  Autotuner tuner(2, 2);
+  RecentLooks looks(pipeline);
+  for (int second = 0; second < 20; ++second) CHECK(tuner.Look(looks.NextSecond(), 2) == 2);
+  INFO(tuner.reason());
+  CHECK(
+      absl::StrContains(tuner.reason(), "2 workers are as many as there may be; helpers: 1 makes"));
+  CHECK(absl::StrContains(tuner.reason(), " more the trainer would wait for nothing"));
 }
 
 // The fewest workers with which the trainer waits for less than a fiftieth of its time.

@@ -19,7 +19,7 @@ _PAGES = [
 # A dataset is made by its methods.
 _OPTIONS = {"Dataset": "    options:\n      merge_init_into_class: false\n"}
 # Modules, whole. Most functions of images are made from the registry: they stand with the functions.
-_MODULES = ["io", "image", "strings", "audio", "experimental", "torch", "jax", "tensorflow", "huggingface", "cuda"]
+_MODULES = ["io", "image", "strings", "audio", "experimental", "torch", "jax", "tensorflow", "huggingface", "cuda", "ray"]
 # Types have NumPy's meaning, and what is in the compiled module has its text in _core.pyi.
 WITHOUT_PAGE = {"Loader", "abi_version", "version", "default_socket", "TFRecordOptions", "TFRecordWriter", "functions", "string", "bool", "bfloat16"}
 

@@ -153,12 +153,13 @@ __all__ = [
 ]
 
 # Imported when they are named: they need packages of their own, or take time.
-_MODULES = ("cuda", "jax", "tensorflow", "torch")
+_MODULES = ("cuda", "jax", "ray", "tensorflow", "torch")
 
 
 if TYPE_CHECKING:
     from penstock import cuda as cuda
     from penstock import jax as jax
+    from penstock import ray as ray
     from penstock import tensorflow as tensorflow
     from penstock import torch as torch
 else:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, Optional, Union
 import penstock
 from penstock import _control, _html
 from penstock._ragged import RaggedTensor
-from penstock._running import _guard, _sharing, _world
+from penstock._running import _guard, _helpers, _sharing, _world
 from penstock._running._watching import Profile
 from penstock._sparse import SparseTensor
 
@@ -104,6 +104,9 @@ class EpochLoader:
                 "what becomes of a DataLoader)"
             )
         share = options.pop("share", None)
+        self._helpers = _helpers.check(options.pop("helpers", None), isinstance(source, str))
+        if self._helpers is not None:
+            source = _helpers.with_room(source, self._helpers)
         self._guard = options.pop("guard", "auto")
         self._has_met = False  # the other hosts, and found them to make the same stream
         self._reworld = None  # the step, the World that holds from there on, and the loader whose pipeline was told of it
@@ -117,7 +120,7 @@ class EpochLoader:
             if options.pop("socket", None) is not None:
                 raise TypeError("share names the daemon, and so does socket: one of them")
             _take_ranks(self._world, options)
-            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"), self._world, self._fewest_hosts)
+            source, options["socket"] = _sharing.serve(source, share, options.get("rank"), options.get("world_size"), self._world, self._fewest_hosts, self._helpers)
         self._source = source
         self._sizes_differ = options.get("batch_size") is not None
         if isinstance(source, str):
@@ -361,7 +364,7 @@ class EpochLoader:
             # The pass of its step has ended before it.
             self._enter_world()
         self._has_met = False
-        iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world, fewest_hosts=self._fewest_hosts)
+        iterator = penstock.DatasetIterator(self._source, number=self._pass, world=self._world, fewest_hosts=self._fewest_hosts, helpers=self._helpers)
         if resume is not None:
             iterator.load_state_dict(resume)
         self._loader = iterator

@@ -12,6 +12,7 @@ class Options:
 
     * `options.threading.private_threadpool_size = 4`: the number of worker threads.
     * `options.ring.slot_bytes = N`, beyond tf.data: how many bytes the tensors of variable size of one batch may take together.
+    * `options.ring.slots = N`, beyond tf.data: how many batches the ring holds, 2 to 64; more give helpers (docs/howto/helpers.md) more time.
     * `options.memory.max_work_bytes = N`, beyond tf.data: how many bytes the pipeline may take for what it computes and keeps, beside its ring.
 
     No other has: order never depends on the machine, and there is nothing to tune.
@@ -37,6 +38,11 @@ class Options:
     def slot_bytes(self):
         """How many bytes the tensors of variable size of one batch may take. None: the daemon's default; the ring grows beyond it."""
         return self._number("ring", "slot_bytes") or None
+
+    @property
+    def slots(self):
+        """How many batches the ring holds, or None for the daemon's default."""
+        return self._number("ring", "slots") or None
 
     @property
     def max_work_bytes(self):

@@ -60,6 +60,7 @@ def loader(
     world: Any = None,
     guard: Any = "auto",
     fewest_hosts: Optional[int] = None,
+    helpers: Any = None,
     **options: Any,
 ) -> JaxLoader:
     """An iterable of batches whose arrays are jax.Arrays.
@@ -74,6 +75,7 @@ def loader(
       ring: the same without a copy, for a pipeline with its ring on the device (`ring { device: 0 }`).
       share: for a Dataset, as in penstock.torch.loader.
       world, guard, fewest_hosts: several hosts, as in penstock.torch.loader; world="jax" takes jax.process_index() of jax.process_count().
+      helpers: daemons of other hosts that make steps, as in penstock.torch.loader.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
@@ -84,7 +86,7 @@ def loader(
     Raises:
       TypeError: both device and sharding, or options for a Dataset without `share`. Also the errors of penstock.attach.
     """
-    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts)
+    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts, helpers=helpers)
     if pinned or ring:
         if sharding is not None:
             raise TypeError("pinned and ring go to one device, and not with a sharding")

@@ -87,6 +87,7 @@ def dataset(
     share: Optional[str] = None,
     world: Any = None,
     guard: Any = "auto",
+    helpers: Any = None,
     **options: Any,
 ) -> tf.data.Dataset:
     """A tf.data.Dataset of the same elements.
@@ -100,6 +101,7 @@ def dataset(
       share: for a Dataset, as in penstock.torch.loader: the processes of a job take its passes together, and each gets the rows of
         its `rank` of `world_size`. An iteration ends with the pass, unless `steps` gives its length.
       world, guard: several hosts, as in penstock.torch.loader.
+      helpers: daemons of other hosts that make steps, as in penstock.torch.loader.
       **options: of penstock.attach, for a pipeline or with `share`.
 
     Returns:
@@ -116,6 +118,8 @@ def dataset(
         raise TypeError("world is of a Dataset; a pipeline makes the rows of one host as it was created (penstock create SPEC --world HOSTS:HOST)")
     if world is not None:
         options.update(world=world, guard=guard)
+    if helpers is not None:
+        options.update(helpers=helpers)
     batches = _batches(source, steps, share, options)
     return batches if label is None else batches.map(_pairs_of(batches.element_spec, label), num_parallel_calls=1, deterministic=True)
 
@@ -139,7 +143,7 @@ def _pairs_of(spec, label):
 
 
 def _batches(source, steps, share, options):
-    if share is not None or (options.get("world") is not None):
+    if share is not None or not {"world", "helpers"}.isdisjoint(options):
         return _shared(EpochLoader(source, lambda array: array, dict(options, share=share)), steps)
     if not isinstance(source, str):
         if options:

@@ -156,6 +156,7 @@ def loader(
     world: Any = None,
     guard: Any = "auto",
     fewest_hosts: Optional[int] = None,
+    helpers: Any = None,
     **options: Any,
 ) -> TorchLoader:
     """An iterable of batches whose arrays are torch tensors.
@@ -184,6 +185,8 @@ def loader(
         uses torch.distributed where it is initialised, or JAX, and warns where neither is; a function takes an object and returns a list of those of all processes; None
         compares nothing.
       fewest_hosts: of how few hosts, at the least, this one may become one while it runs (TorchLoader.reworld): its ring has room for as many rows.
+      helpers: for a Dataset: daemons of other hosts that make steps of it, as penstock.ray.workers() starts them. Bytes and order are the same with any number of them. With
+        `share` all processes give the same ones. docs/howto/helpers.md tells the rest.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").
 
@@ -197,7 +200,7 @@ def loader(
       InvalidArgumentError: `world`: a variable of the launcher is missing, or contradicts another one.
       FailedPreconditionError: on a loop, a host of the world makes another stream; or `ring`, and the pipeline's ring is not on a device; or `share`, and the dataset has large arrays of this process.
     """
-    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts)
+    options.update(share=share, world=world, guard=guard, fewest_hosts=fewest_hosts, helpers=helpers)
     if device is not None and torch.device(device).type == "cuda":
         return _cuda_loader(source, torch.device(device), ring, options)
     if ring:

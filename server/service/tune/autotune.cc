@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/worker_margin.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "server/service/watch/percent.h"
 
 namespace penstock {
@@ -27,6 +28,9 @@ int Autotuner::Look(const v1::PipelineStats& stats, int workers) {
                              "are busy for ", Percent(now.busy()), " only: more would not help")
               : absl::StrCat("consumers wait ", Percent(wait), " of their time, and ", most_,
                              " workers are as many as there may be");
+      // What more workers here would not bring, those of other hosts may.
+      if (const std::string gain = HelperGainIn(now.sentence()); !gain.empty())
+        absl::StrAppend(&reason_, "; ", gain);
       return workers;
     }
     if (stepped_down_) patience_.Double();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/nanoseconds.h"
 #include "server/engine/run/executor_stats.h"
+#include "server/service/watch/helper_gain.h"
 #include "server/service/watch/percent.h"
 
 namespace penstock {
@@ -227,6 +228,8 @@ v1::Analysis Analyse(const Look& from, const Look& to, int processors) {
   analysis.set_trainer_wait_with_one_more(
       std::max(0.0, 1 - (1 - analysis.trainer_wait()) * (1 + analysis.one_more_worker())));
   analysis.set_sentence(Sentence(analysis, stats, processors, wait >= 0));
+  if (const std::string gain = runs ? HelperGain(from, to, wait, analysis) : ""; !gain.empty())
+    absl::StrAppend(analysis.mutable_sentence(), "; ", gain);
   return analysis;
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/service/watch/analysis.h"
+#include "server/service/watch/helper_gain.h"
 #include "server/service/watch/percent.h"
 #include "server/service/watch/remote_stats.h"
 
@@ -193,20 +194,13 @@ void ExplainPython(const v1::PipelineStats& stats, std::vector<std::string>* out
   }
 }
 
-// Of each that was left out: why. Of all: what they do, and what one more would add where batches
-// are waited for.
-void ExplainHelpers(const v1::PipelineStats& stats, bool ring_is_full,
-                    std::vector<std::string>* out) {
-  int ready = 0, at_work = 0;
+// Of each that was left out: why. Of all: what they do, and what they bring.
+void ExplainHelpers(const v1::PipelineStats& stats, std::vector<std::string>* out) {
+  int ready = 0;
   uint64_t steps = 0;
-  double steps_per_s = 0;  // of those at work, together
   for (const v1::HelperStats& helper : stats.helpers()) {
     ready += helper.state() == "ready";
     steps += helper.steps();
-    if (helper.state() == "ready" && helper.steps_away() > 0 && helper.step_ms() > 0) {
-      ++at_work;
-      steps_per_s += 1000 * helper.steps_away() / helper.step_ms();
-    }
     if (helper.state() == "ready") continue;
     if (helper.state() == "resting") {
       out->push_back(
@@ -225,10 +219,8 @@ void ExplainHelpers(const v1::PipelineStats& stats, bool ring_is_full,
   out->push_back(absl::StrCat(ready, " of ", stats.helpers_size(),
                               stats.helpers_size() == 1 ? " helper" : " helpers",
                               ready == 1 ? " makes" : " make", " steps: ", steps, " so far"));
-  if (ring_is_full || at_work == 0 || stats.analysis().steps_per_s() <= 0) return;
-  out->push_back(absl::StrCat("one more helper like these would make some ",
-                              Percent(steps_per_s / at_work / stats.analysis().steps_per_s()),
-                              " more steps"));
+  if (const std::string gain = HelperGainIn(stats.analysis().sentence()); !gain.empty())
+    out->push_back(gain);
 }
 
 // A read, a write and work of others that have not returned, if there are such.
@@ -286,7 +278,7 @@ std::vector<std::string> Explain(const v1::PipelineStats& stats) {
     ExplainWait(stats, &out);
   }
   ExplainPython(stats, &out);
-  ExplainHelpers(stats, ring_is_full, &out);
+  ExplainHelpers(stats, &out);
   // With a full ring nobody waits for them.
   if (!ring_is_full) ExplainRemote(stats, &out);
   const std::vector<std::string> hung = HungCalls(stats);

@@ -4,6 +4,7 @@ import gzip
 import os
 import pathlib
 import re
+import shutil
 import stat
 import struct
 import subprocess
@@ -323,3 +324,63 @@ def test_a_cache_that_is_not_there(tmp_path, action):
     done = penstock(tmp_path, "cache", action, "nope")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "penstock cache: NOT_FOUND: no such folder: nope\n"
+
+
+needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
+
+
+def openssl(folder, *words):
+    return subprocess.run(["openssl", *words], cwd=folder, capture_output=True, text=True)
+
+
+@needs_openssl
+def test_certificates_are_signed_by_the_authority_of_their_folder(tmp_path):
+    done = penstock(tmp_path, "certificates", "made", "10.0.0.7", "::1", "helper.train", "--days", "30")
+    assert done.returncode == 0, done.stderr
+    names = ["authority", "10.0.0.7", "::1", "helper.train"]
+    assert done.stdout.splitlines() == [f"wrote made/{name}.pem" for name in names]
+    made = tmp_path / "made"
+    assert sorted(path.name for path in made.iterdir()) == sorted(f"{name}.{end}" for name in names for end in ("key", "pem"))
+    for name in names:
+        assert stat.S_IMODE((made / f"{name}.key").stat().st_mode) == 0o600
+        assert openssl(made, "x509", "-in", f"{name}.pem", "-noout", "-checkend", "2500000").returncode == 0
+        assert openssl(made, "x509", "-in", f"{name}.pem", "-noout", "-checkend", "2700000").returncode == 1
+    verify = ["verify", "-x509_strict", "-CAfile", "authority.pem"]
+    for name, other in (("10.0.0.7", "10.0.0.8"), ("::1", "::2"), ("helper.train", "other.train")):
+        option = "-verify_hostname" if name == "helper.train" else "-verify_ip"
+        for purpose in ("sslserver", "sslclient"):
+            assert openssl(made, *verify, "-purpose", purpose, option, name, f"{name}.pem").returncode == 0
+            assert openssl(made, *verify, "-purpose", purpose, option, other, f"{name}.pem").returncode != 0
+    # Nobody can sign by what a host has.
+    assert "CA:FALSE" in openssl(made, "x509", "-in", "::1.pem", "-noout", "-text").stdout
+    # The same authority again, and new certificates.
+    before = {path.name: path.read_bytes() for path in made.iterdir()}
+    done = penstock(tmp_path, "certificates", "made", "10.0.0.7", "10.0.0.9")
+    assert done.returncode == 0 and done.stdout == "wrote made/10.0.0.7.pem\nwrote made/10.0.0.9.pem\n", done
+    after = {path.name: path.read_bytes() for path in made.iterdir()}
+    assert {name for name in before if after[name] != before[name]} == {"10.0.0.7.pem", "10.0.0.7.key"}
+    assert openssl(made, *verify, "-verify_ip", "10.0.0.9", "10.0.0.9.pem").returncode == 0
+    assert not list(made.glob("*.partial"))
+
+
+def test_certificates_of_no_host_and_of_no_authority_are_refused(tmp_path):
+    for wrong in ("", "a,DNS:b", "../a", "a/b", ".a", "a:1", "authority", "a b", "x" * 65):
+        done = penstock(tmp_path, "certificates", "made", "good", wrong)
+        assert done.returncode == 2 and "expected the name or number of a host" in done.stderr, (wrong, done)
+        assert not (tmp_path / "made").exists()
+    assert penstock(tmp_path, "certificates", "made", "--days", "0").returncode == 2
+    (tmp_path / "file").write_text("")
+    done = penstock(tmp_path, "certificates", "file/made", "a")
+    assert done.returncode == 1 and "cannot make file/made" in done.stderr, done
+    assert penstock(tmp_path, "certificates", "made").returncode == 0
+    key = tmp_path / "made/authority.key"
+    whole = key.read_bytes()
+    for damaged in (b"", whole[:-40], b"nothing"):
+        key.write_bytes(damaged)
+        done = penstock(tmp_path, "certificates", "made", "a")
+        assert done.returncode == 1 and "not an authority and its key: made/authority.pem" in done.stderr, done
+    key.unlink()
+    done = penstock(tmp_path, "certificates", "made", "a")
+    # Another authority in its place would surprise whoever has the first one's certificate.
+    assert done.returncode == 1 and "cannot read made/authority.key" in done.stderr, done
+    assert not (tmp_path / "made/a.pem").exists()

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "server/service/tune/autotune.h"
+#include "server/service/watch/helper_gain.h"
 #include "tests/support/catch.h"
 
 namespace penstock {
@@ -65,6 +66,81 @@ TEST_CASE("the bottleneck and the sentence follow the shares") {
     CHECK(analysis.steps_per_s() == Approx(10));
     CHECK(analysis.rows_per_s() == Approx(640));
   }
+}
+
+// Two helpers in this state, each of which makes so many steps a second, while one step a second is
+// missing to a trainer that waits for so much of its time.
+v1::Analysis WithHelpers(const std::string& state, uint64_t steps_per_s, double wait,
+                         uint32_t steps_away = 0) {
+  Look from = After(10, 0.05, 0.90, 0), to = After(20, 0.05, 0.90, 0);
+  for (Look* look : {&from, &to}) {
+    for (const char* const address : {"a:1", "b:1"}) {
+      v1::HelperStats* helper = look->stats.add_helpers();
+      helper->set_address(address);
+      helper->set_state(state);
+      helper->set_steps(1000 + (look == &to ? 10 * steps_per_s : 0));
+      helper->set_steps_away(steps_away);
+    }
+    look->stats.set_slots(64);
+  }
+  from.waits.push_back({1, 100, 0});
+  to.waits.push_back({1, 1100, static_cast<uint64_t>(1000 * wait)});
+  return Analyse(from, to, 2);
+}
+
+TEST_CASE("what helpers bring is told, and how many more would do") {
+  const struct {
+    std::string state;
+    uint64_t steps_per_s;
+    double wait;
+    uint32_t steps_away;
+    std::string told;
+  } kCases[] = {
+      // Of ten steps a second.
+      {"ready", 2, 0.4, 1,
+       "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %; with 4 more the trainer would wait "
+       "for nothing"},
+      {"ready", 4, 0.2, 1,
+       "helpers: 2 make 80 % of the steps; +1 helper ≈ +25 %; with 1 more the trainer would wait "
+       "for nothing"},
+      // How fast it is nobody knows.
+      {"ready", 2, 0.95, 1, "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %"},
+      {"ready", 2, 1, 1, "helpers: 2 make 40 % of the steps; +1 helper ≈ +20 %"},
+      {"ready", 2, 0, 1,
+       "helpers: 2 make 40 % of the steps, and the trainer waits for nothing: more would change "
+       "nothing"},
+      {"ready", 0, 0, 1,
+       "helpers: 2 made no step in the last seconds, and the trainer waits for nothing: more would "
+       "change nothing"},
+      {"ready", 0, 0.5, 1,
+       "helpers: 2 bring nothing: none of their steps has come in the last seconds"},
+      {"ready", 0, 0.5, 0,
+       "helpers: 2 bring nothing: they got no step in the last seconds; more slots (ring { slots } "
+       "in the spec) leave some for them"},
+      {"resting", 0, 0.5, 0,
+       "helpers: 2 bring nothing: their steps come later than this host's workers would have made "
+       "them; more slots (ring { slots } in the spec) give them more time"},
+      {"left out", 0, 0.5, 0,
+       "helpers: 2 bring nothing: 2 of them are left out, and explain says why"},
+      {"connecting", 0, 0.5, 0, "helpers: 2 bring nothing: none has been reached yet"},
+  };
+  for (const auto& one : kCases) {
+    CAPTURE(one.told);
+    const v1::Analysis analysis = WithHelpers(one.state, one.steps_per_s, one.wait, one.steps_away);
+    CHECK(HelperGainIn(analysis.sentence()) == one.told);
+    // Behind what is said without helpers.
+    CHECK(analysis.sentence().starts_with("map-bound: 90 % of the workers' time; "));
+  }
+  // Without helpers, and while nobody reads.
+  Look from = After(10, 0.05, 0.90, 0), to = After(20, 0.05, 0.90, 0);
+  from.waits.push_back({1, 100, 0});
+  to.waits.push_back({1, 1100, 500});
+  CHECK(HelperGainIn(Analyse(from, to, 2).sentence()).empty());
+  for (Look* look : {&from, &to}) {
+    look->stats.add_helpers()->set_state("ready");
+    look->stats.clear_consumers();
+  }
+  CHECK(HelperGainIn(Analyse(from, to, 2).sentence()).empty());
 }
 
 TEST_CASE(

@@ -1,6 +1,6 @@
 """The private penstockd of this process: started when a dataset needs one, gone when the process is.
 
-All datasets of a process share it. It watches the process by a pidfd, so that it ends after kill -9
+All datasets of a process share it, but for those that helpers make steps of, which have one for these helpers. It watches the process by a pidfd, so that it ends after kill -9
 too; it has a session of its own, so that Ctrl-C in a terminal does not reach it. A forked child
 starts one of its own.
 """
@@ -11,7 +11,19 @@ import sys
 import threading
 
 from penstock import _errors
+from penstock._running import _helpers
 from penstock._running._undivided import Undivided
+
+
+def find_command():
+    """The path of `penstock`, the command: beside penstockd, or on PATH."""
+    import shutil
+
+    beside = os.path.join(os.path.dirname(os.path.abspath(find_program())), "penstock")
+    program = beside if os.access(beside, os.X_OK) else shutil.which("penstock")
+    if program is None:
+        raise _errors.NotFoundError(f"no penstock, the command: it is neither beside {find_program()} nor on PATH")
+    return program
 
 
 def find_program():
@@ -123,9 +135,19 @@ def start(socket, owner, options=(), held=()):
     return process
 
 
-class _Daemon:
-    def __init__(self):
+class PrivateDaemon:
+    """One that ends with this process.
+
+    Args:
+      settings: what writes its settings into its folder before it starts (`write`, which returns further options), and removes them when it has read
+        them (`forget`). None: it has the defaults.
+    """
+
+    def __init__(self, settings=None):
         import tempfile
+
+        self._settings = settings
+        self._listing = None
 
         # Not below TMPDIR if that is long, since a socket's path has at most 107 bytes, or has gone.
         try:
@@ -153,9 +175,14 @@ class _Daemon:
         except OSError:
             owner, self._owner = (beyond_standard(end) for end in os.pipe())
         try:
-            self.process = start(self.socket, owner)
+            options = [] if self._settings is None else self._settings.write(self.folder)
+            self.process = start(self.socket, owner, options)
         finally:
             os.close(owner)
+            if self._settings is not None:
+                self._settings.forget(self.folder)
+        if isinstance(self._settings, _helpers.Helpers):
+            self._listing = _helpers.Listing(self.folder, self._settings)
 
     def alive(self):
         return self.process.poll() is None
@@ -191,6 +218,8 @@ class _Daemon:
     def _remove_folder(self):
         import shutil
 
+        if self._listing is not None:
+            self._listing.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -201,66 +230,84 @@ def _locks():
 
 _lock, _start_of_daemon = _locks()
 _daemon = None
+_helped = {}  # by the keys of their helpers, those that have some
 _cut_off = []  # those whose folder has been removed: iterations in them go on
 _dead = set()  # the sockets of those that have ended by themselves
 
 
-def private_socket():
-    """The socket of this process' daemon, which is started if there is none."""
+def _of(helpers):
+    return _daemon if helpers is None else _helped.get(helpers.key)
+
+
+def _put(helpers, daemon):
     global _daemon
+    if helpers is None:
+        _daemon = daemon
+    elif daemon is None:
+        _helped.pop(helpers.key, None)
+    else:
+        _helped[helpers.key] = daemon
+
+
+def _all():
+    return [daemon for daemon in (_daemon, *_helped.values(), *_cut_off) if daemon is not None]
+
+
+def private_socket(helpers=None):
+    """The socket of this process' daemon, or of the one with these helpers, which is started if there is none."""
     with _lock:
-        daemon = _daemon
+        daemon = _of(helpers)
         if daemon is not None and not daemon.alive():
             # Killed; pipelines that it ran have failed.
             daemon._remove_folder()
             _dead.add(daemon.socket)
-            if _daemon is daemon:
-                _daemon = None
+            if _of(helpers) is daemon:
+                _put(helpers, None)
         elif daemon is not None and not daemon.reachable():
             _cut_off.append(daemon)
-            if _daemon is daemon:
-                _daemon = None
-        daemon = _daemon
+            if _of(helpers) is daemon:
+                _put(helpers, None)
+        daemon = _of(helpers)
         if daemon is None:
             with _start_of_daemon:
-                if _daemon is None:
-                    _daemon = _Daemon()
-                daemon = _daemon
+                if _of(helpers) is None:
+                    _put(helpers, PrivateDaemon(helpers))
+                daemon = _of(helpers)
         return daemon.socket
 
 
 def has_died(socket):
     """Whether the daemon of that socket was this process' and has ended by itself: not by stop_private_daemon()."""
-    for daemon in (_daemon, *_cut_off):
-        if daemon is not None and daemon.socket == socket:
+    for daemon in _all():
+        if daemon.socket == socket:
             # Its descriptors are closed a moment before its end can be waited for.
             daemon.wait(2)
             return not daemon.alive()
     return socket in _dead
 
 
-def with_private_daemon(function):
+def with_private_daemon(function, helpers=None):
     """function(socket), and once more with a new daemon where the one that was there has died."""
-    socket = private_socket()
+    socket = private_socket(helpers)
     try:
         return function(socket)
     except _errors.UnavailableError:
-        daemon = _daemon
+        daemon = _of(helpers)
         if daemon is not None and daemon.socket == socket and daemon.reachable() and not has_died(socket):
             raise
-        return function(private_socket())
+        return function(private_socket(helpers))
 
 
 def stop_private_daemon():
     """Ends it now, and with it iterations, which give the batches that are ready and then raise UnavailableError; the next dataset starts another one."""
     global _daemon
     with _lock:
-        daemons = [_daemon, *_cut_off]
+        daemons = _all()
         _daemon = None
+        _helped.clear()
         _cut_off.clear()
     for daemon in daemons:
-        if daemon is not None:
-            daemon.stop()
+        daemon.stop()
 
 
 def private_process():
@@ -272,12 +319,12 @@ def _after_fork():
     global _daemon, _lock, _start_of_daemon
     _lock, _start_of_daemon = _locks()
     _dead.clear()
-    daemons = [_daemon, *_cut_off]
+    daemons = _all()
     _daemon = None
+    _helped.clear()
     _cut_off.clear()
     for daemon in daemons:
-        if daemon is not None:
-            daemon.forget()
+        daemon.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork)

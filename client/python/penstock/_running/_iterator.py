@@ -44,7 +44,7 @@ class DatasetIterator:
     Attributes that it lacks are those of the Loader (step, epoch, rows, socket, profile); asking for one starts it.
     """
 
-    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None, fewest_hosts=0):
+    def __init__(self, dataset, socket=None, name=None, group="default", timeout=None, first_pass=False, number=None, reconnect=60.0, world=None, fewest_hosts=0, helpers=None):
         self._dataset = dataset
         self._socket = socket
         self._name = name
@@ -55,6 +55,7 @@ class DatasetIterator:
         self._number = number  # of the pass; the next one by default
         self._world = world  # whose host's rows it gives; None: all
         self._fewest_hosts = fewest_hosts  # for the rows of one of how few its ring has room
+        self._helpers = helpers  # of the private daemon that runs it; None: it has none
         self._state = None
         self._spec = None
         self._loader = None
@@ -284,7 +285,7 @@ class DatasetIterator:
 
         try:
             if self._socket is None:
-                _daemon.with_private_daemon(run)
+                _daemon.with_private_daemon(run, self._helpers)
             else:
                 run(self._socket)
         except _errors.Error as error:

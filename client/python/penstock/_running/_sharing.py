@@ -13,7 +13,7 @@ import time
 import warnings
 
 from penstock import _control, _core, _errors
-from penstock._running import _daemon
+from penstock._running import _daemon, _helpers
 from penstock._running._undivided import Undivided
 from penstock._spec._stage import Spec, first_seed, of_all_parts
 
@@ -44,6 +44,8 @@ class _Share:
         self._end = None
         self._process = None
         self._notes = _Notes(self.folder)
+        self.helpers = None  # of the daemon, if this process starts it
+        self._listing = None
 
     @contextlib.contextmanager
     def locked(self):
@@ -84,6 +86,16 @@ class _Share:
                 raise _errors.UnavailableError(f"the shared penstockd {self.name!r} gives no answer at {self.socket}")
             time.sleep(_LOOK_SECONDS)
 
+    def help_by(self, helpers):
+        """Tells the daemon where its helpers are, as long as this process takes part. Under the lock, behind join().
+
+        Raises:
+          FailedPreconditionError: another process has started it with other helpers, or none.
+        """
+        _helpers.check_daemon(self.folder, helpers)
+        if self._listing is None:
+            self._listing = _helpers.Listing(self.folder, helpers)
+
     def leave(self):
         """Gives up this process' part. The daemon ends where it was the last."""
         end, self._end = self._end, None
@@ -91,6 +103,9 @@ class _Share:
             os.close(end)
         if self._process is not None:
             self._process.poll()
+        listing, self._listing = self._listing, None
+        if listing is not None:
+            listing.stop()
 
     def forget(self):
         """The same for good, as this process ends, or in a forked child, where the part is the parent's."""
@@ -139,6 +154,9 @@ class _Share:
             with _on_all_processors():
                 # One that is killed comes back with its pipelines, and the loaders find it.
                 options = ["--supervise", "--state-dir", state]
+                _helpers.forget(self.folder)
+                if self.helpers is not None:
+                    options += self.helpers.write(self.folder)
                 self._process = _daemon.start(self.socket, reading, options, [] if guard is None else [guard.fileno()])
         except BaseException:
             self.leave()
@@ -375,13 +393,14 @@ def shared_daemon(name: str) -> str:
     return share.socket
 
 
-def serve(dataset, name, rank=None, world_size=None, world=None, fewest_hosts=0):
+def serve(dataset, name, rank=None, world_size=None, world=None, fewest_hosts=0, helpers=None):
     """Runs a dataset, pass behind pass, in the shared daemon of that name, unless it runs there.
 
     Args:
       rank, world_size: of this process, where each is to have its rows.
       world: of which host it makes the rows of each batch; None: all rows.
       fewest_hosts: its ring has room for the rows of a host of as few.
+      helpers: daemons of other hosts that make steps for the shared one; None: it has none, or another process has named them.
 
     Returns:
       The pipeline's name and the socket.
@@ -389,8 +408,11 @@ def serve(dataset, name, rank=None, world_size=None, world=None, fewest_hosts=0)
     share = _share(name)
     spec, pipeline, kin = _spec_of(dataset, name, world)
     with share.locked():
+        share.helpers = helpers
         for tries_left in reversed(range(_TRIES)):
             share.join()
+            if helpers is not None:
+                share.help_by(helpers)
             try:
                 _create(share.socket, pipeline, spec, world, fewest_hosts)
                 break

@@ -251,8 +251,9 @@ class Spec:
         rows += [_textproto.write_fields([("stage", self._message(stage))]) for stage in stages]
         if options is not None and options.workers:
             rows.append(f"workers: {options.workers}")
-        if options is not None and options.slot_bytes:
-            rows.append(f"ring {{ slot_bytes: {options.slot_bytes} }}")
+        ring = {} if options is None else {"slots": options.slots, "slot_bytes": options.slot_bytes}
+        if any(ring.values()):
+            rows.append(f"ring {{ {' '.join(f'{name}: {number}' for name, number in ring.items() if number)} }}")
         if options is not None and options.max_work_bytes:
             rows.append(f"max_work_bytes: {options.max_work_bytes}")
         self.text = "\n".join(rows) + "\n"
