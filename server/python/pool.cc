@@ -35,7 +35,7 @@ uint64_t RowBytesOf(const Signature& features) {
 }  // namespace
 
 Pool::Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
-    : outlives_(options.outlives || options.lends), core_([&] {
+    : outlives_(options.outlives || (options.lends && function.file != nullptr)), core_([&] {
         const auto make = [&] {
           return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
                                             std::move(options));

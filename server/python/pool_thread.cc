@@ -89,9 +89,11 @@ void PoolCore::Borrow() {
 
 void PoolCore::HandOver(Lock& lock) {
   const bool is_idle = workers_.size() == 1 && workers_[0]->is_ready && !workers_[0]->is_leaving &&
-                       !workers_[0]->is_gone && workers_[0]->order.empty();
-  if (is_idle) handed_over_ = std::move(workers_[0]->process);
-  if (is_idle) workers_.clear();
+                       workers_[0]->killed_ns == 0 && workers_[0]->order.empty();
+  if (is_idle) {
+    handed_over_ = std::move(workers_[0]->process);
+    workers_.clear();
+  }
   has_handed_over_ = true;
   lent_changes_.notify_all();
   lent_changes_.wait(lock, [this] { return is_closed_; });
@@ -127,6 +129,11 @@ void PoolCore::StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
     }
     return;
   }
+}
+
+size_t PoolCore::NumLoading() const {
+  return std::count_if(workers_.begin(), workers_.end(),
+                       [](const auto& worker) { return !worker->is_ready && !worker->is_gone; });
 }
 
 absl::StatusOr<std::shared_ptr<Worker>> PoolCore::NewWorker() {
@@ -374,11 +381,6 @@ void PoolCore::EndLoading(const Worker& worker, const std::string& how, uint64_t
 bool PoolCore::HasReady() const {
   return std::any_of(workers_.begin(), workers_.end(),
                      [](const auto& worker) { return worker->is_ready && !worker->is_leaving; });
-}
-
-size_t PoolCore::NumLoading() const {
-  return std::count_if(workers_.begin(), workers_.end(),
-                       [](const auto& worker) { return !worker->is_ready && !worker->is_gone; });
 }
 
 int64_t PoolCore::LoadTimeoutMs() const {
