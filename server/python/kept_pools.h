@@ -35,8 +35,8 @@ std::shared_ptr<PoolCore> TakePool(const std::string& key,
 // REQUIRES: no call of who gives it back is under way.
 void GivePoolBack(const std::shared_ptr<PoolCore>& pool);
 
-// The worker of a pool that lends, and that nobody uses any more; none where there is none. It waits
-// a moment for one that is in use.
+// The worker of a pool that lends, and that nobody uses any more; none where there is none. It
+// waits a moment for one that is in use.
 LentWorker BorrowWorker(const std::string& load_key);
 
 }  // namespace penstock::python

@@ -106,7 +106,7 @@ void PoolCore::Add(std::shared_ptr<Worker> worker) {
 }
 
 void PoolCore::StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
-  // As many at once as sheets wait for: who asked for so many has processors for their imports, too.
+  // As many at once as sheets wait for: who asked for so many has processors for their imports.
   for (size_t loading = NumLoading(); broken_.ok() && loading < waiting_.size(); ++loading) {
     if (workers_.size() >= static_cast<size_t>(wanted_)) return;
     // One after the other where one has failed, as for want of memory, say.
