@@ -6,6 +6,7 @@ The whole of it takes longer than NumPy. A function that draws by penstock.rng()
 import os
 import sys
 import threading
+import types
 
 # Modules that import no others than these, and what stands below them.
 _LIGHT = ("penstock._albumentations", "penstock._errors", "penstock._loading", "penstock._row", "penstock._structure", "penstock._worker")
@@ -17,7 +18,7 @@ _lock = threading.RLock()
 _is_loading = False
 
 
-class _Package(type(sys)):
+class _Package(types.ModuleType):
     def __getattr__(self, name):
         # By such names its modules ask for one another, and the import system for what modules have.
         if name.startswith("_") and name not in ("__all__", "__version__"):
@@ -85,7 +86,7 @@ def _load(package):
         try:
             execute = package.__loader__.exec_module
             execute(package) if aside is None else aside(lambda: execute(package))
-            package.__class__ = type(sys)
-            sys.meta_path.remove(_Finder)
+            package.__class__ = types.ModuleType
+            sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not _Finder]
         finally:
             _is_loading = False
