@@ -17,6 +17,12 @@ class Sides:
         self._pythons = pythons
         self._seconds = seconds
         self._environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        self._compile_package()
+
+    def _compile_package(self):
+        """As an installation has it: in a build folder each worker process would compile what it imports."""
+        code = "import compileall, importlib.util as util; compileall.compile_dir(util.find_spec('penstock').submodule_search_locations[0], quiet=2)"
+        subprocess.run([self._pythons["torch"], "-c", code], check=True, env=self._environment)
 
     def take(self, side, *options):
         """One run of a side. Raises RuntimeError with what it has said, where it fails."""

@@ -285,7 +285,9 @@ const OpRegistration<v1::FromGenerator> kFromGenerator(
               .name = name,
               .configuration = configuration.dump(-1, ' ', false, Json::error_handler_t::replace),
               .workers = 1,
-              .timeout_ms = function.timeout_ms()}));
+              .timeout_ms = function.timeout_ms(),
+              .lends = function.describes(),
+              .threads = function.threads()}));
       plan.EndSection(std::make_unique<LastElement>(*outputs, states), structure);
       plan.SetEndless(false);
       return absl::OkStatus();

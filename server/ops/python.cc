@@ -249,7 +249,9 @@ const OpRegistration<v1::Python> kPython(
                                   .timeout_ms = function.timeout_ms(),
                                   .max_rows_per_worker = options.max_rows_per_worker(),
                                   // Nothing but its rows decides what such a function gives.
-                                  .outlives = function.unseeded()}),
+                                  .outlives = function.unseeded(),
+                                  .lends = function.describes(),
+                                  .threads = function.threads()}),
           function.structure());
       return absl::OkStatus();
     });

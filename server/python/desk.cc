@@ -70,8 +70,7 @@ absl::StatusOr<std::unique_ptr<Desk>> Desk::Create(std::string_view configuratio
     if (!made.ok()) return made.status();
     *file = *std::move(made);
   }
-  if (pwrite(desk->inputs(), configuration.data(), configuration.size(), 0) !=
-      static_cast<ssize_t>(configuration.size()))
+  if (!desk->Configure(configuration))
     return absl::ResourceExhaustedError("no memory for a Python worker process");
   void* const page = mmap(nullptr, kProgressBytes, PROT_READ, MAP_SHARED, desk->outputs(), 0);
   if (page == MAP_FAILED) {
@@ -92,6 +91,11 @@ Desk::~Desk() {
     for (const Window& window : windows)
       if (window.at != nullptr) munmap(window.at, window.bytes);
   }
+}
+
+bool Desk::Configure(std::string_view configuration) {
+  return pwrite(inputs(), configuration.data(), configuration.size(), 0) ==
+         static_cast<ssize_t>(configuration.size());
 }
 
 uint8_t* Desk::Map(int file, int tray, uint64_t bytes, bool inputs) {

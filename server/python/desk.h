@@ -26,6 +26,9 @@ class Desk {
   Desk(const Desk&) = delete;
   Desk& operator=(const Desk&) = delete;
 
+  // Another one in its place. REQUIRES: no sheet is laid, and the worker reads none.
+  bool Configure(std::string_view configuration);
+
   int inputs() const { return inputs_.get(); }
   int outputs() const { return outputs_.get(); }
 

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -23,8 +25,12 @@ struct Entry {
 
 struct Keeper {
   std::mutex mutex;
+  std::condition_variable given_back;
   std::vector<Entry> entries;  // those that nobody uses in the order in which they were given back
 };
+
+// As long as a new process takes on a busy machine.
+constexpr std::chrono::milliseconds kLendingTime{300};
 
 // Never destroyed: its pools' threads end with the process, and workers with them.
 Keeper& TheKeeper() {
@@ -47,6 +53,12 @@ void Sweep(std::vector<Entry>& entries, Pools* over) {
   }
 }
 
+std::string FileKey(const FunctionFile& function) {
+  struct stat found = {};
+  fstat(function.file->get(), &found);
+  return absl::StrCat(found.st_dev, " ", found.st_ino);
+}
+
 void Close(const Pools& over) {
   for (const std::shared_ptr<PoolCore>& pool : over) pool->Close();
 }
@@ -55,14 +67,14 @@ void Close(const Pools& over) {
 
 std::string PoolKey(const FunctionFile& function, const PoolOptions& options) {
   std::string which = absl::StrCat("user ", function.user, " ", function.path, " ", function.code);
-  if (function.file != nullptr) {
-    struct stat found = {};
-    fstat(function.file->get(), &found);
-    which = absl::StrCat(found.st_dev, " ", found.st_ino);
-  }
+  if (function.file != nullptr) which = FileKey(function);
   return absl::StrCat(which, " ", options.workers, options.chooses ? "? " : " ", options.timeout_ms,
                       " ", options.max_rows_per_worker, " ", options.name, " ",
                       options.configuration);
+}
+
+std::string LoadKey(const FunctionFile& function, const PoolOptions& options) {
+  return function.file == nullptr ? "" : absl::StrCat(FileKey(function), " ", options.threads);
 }
 
 std::shared_ptr<PoolCore> TakePool(const std::string& key,
@@ -97,6 +109,7 @@ void GivePoolBack(const std::shared_ptr<PoolCore>& pool) {
     const auto entry = std::find_if(keeper.entries.begin(), keeper.entries.end(),
                                     [&](const Entry& other) { return other.pool == pool; });
     if (--entry->users > 0) return;
+    keeper.given_back.notify_all();
     if (pool->Rest(MonotonicNanos() + kKeptNs)) {
       std::rotate(entry, entry + 1, keeper.entries.end());
     } else {
@@ -106,6 +119,29 @@ void GivePoolBack(const std::shared_ptr<PoolCore>& pool) {
     Sweep(keeper.entries, &over);
   }
   Close(over);
+}
+
+LentWorker BorrowWorker(const std::string& load_key) {
+  std::shared_ptr<PoolCore> lender;
+  {
+    Keeper& keeper = TheKeeper();
+    std::unique_lock lock(keeper.mutex);
+    const auto find = [&](bool is_used) {
+      return std::find_if(keeper.entries.begin(), keeper.entries.end(), [&](const Entry& other) {
+        return (other.users > 0) == is_used && other.pool->Lends(load_key);
+      });
+    };
+    // A pipeline that has described the function is about to end.
+    keeper.given_back.wait_for(lock, kLendingTime,
+                               [&] { return find(true) == keeper.entries.end(); });
+    const auto entry = find(false);
+    if (entry == keeper.entries.end()) return {};
+    lender = std::move(entry->pool);
+    keeper.entries.erase(entry);
+  }
+  LentWorker lent = lender->Lend();
+  if (lent.process == nullptr) lender->Close();
+  return lent;
 }
 
 }  // namespace penstock::python

@@ -25,10 +25,18 @@ inline constexpr size_t kMaxKept = 8;
 // are told, and their limits.
 std::string PoolKey(const FunctionFile& function, const PoolOptions& options);
 
+// What pools have in common whose workers load a function in the same way; "" where the daemon does
+// not start them.
+std::string LoadKey(const FunctionFile& function, const PoolOptions& options);
+
 // The pool of that key, which is made where there is none. Whoever has it gives it back.
 std::shared_ptr<PoolCore> TakePool(const std::string& key,
                                    const std::function<std::shared_ptr<PoolCore>()>& make);
 // REQUIRES: no call of who gives it back is under way.
 void GivePoolBack(const std::shared_ptr<PoolCore>& pool);
+
+// The worker of a pool that lends, and that nobody uses any more; none where there is none. It
+// waits a moment for one that is in use.
+LentWorker BorrowWorker(const std::string& load_key);
 
 }  // namespace penstock::python

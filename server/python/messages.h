@@ -25,8 +25,9 @@ inline constexpr size_t kMaxTextBytes = 32 << 10;
 
 enum class What : uint32_t {
   // From the daemon.
-  kWork = 1,   // `rows` rows lie in a tray's inputs, of `bytes`
-  kLeave = 2,  // no more work comes
+  kWork = 1,       // `rows` rows lie in a tray's inputs, of `bytes`
+  kLeave = 2,      // no more work comes
+  kConfigure = 3,  // another configuration, of `bytes`; it says again that it is ready
   // From a worker.
   kReady = 16,       // the function is loaded
   kCannotLoad = 17,  // it cannot be, as the text says

@@ -35,7 +35,7 @@ uint64_t RowBytesOf(const Signature& features) {
 }  // namespace
 
 Pool::Pool(FunctionFile function, SheetForm in, SheetForm out, PoolOptions options)
-    : outlives_(options.outlives), core_([&] {
+    : outlives_(options.outlives || (options.lends && function.file != nullptr)), core_([&] {
         const auto make = [&] {
           return std::make_shared<PoolCore>(std::move(function), std::move(in), std::move(out),
                                             std::move(options));
@@ -64,6 +64,7 @@ PoolCore::PoolCore(FunctionFile function, SheetForm in, SheetForm out, PoolOptio
       in_(std::move(in)),
       out_(std::move(out)),
       options_(std::move(options)),
+      load_key_(LoadKey(function_, options_)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       offers_(function_.file != nullptr ? nullptr
                                         : TheOffers().Listen(function_.user, [this] { Wake(); })),
@@ -77,6 +78,7 @@ void PoolCore::Close() {
     const Lock lock(mutex_);
     is_closed_ = true;
   }
+  lent_changes_.notify_all();
   Wake();
   // Begin() has ended long since.
   if (thread_.joinable()) thread_.join();
@@ -101,6 +103,21 @@ bool PoolCore::Rouse() {
 bool PoolCore::is_over() {
   const Lock lock(mutex_);
   return is_closed_;
+}
+
+bool PoolCore::Lends(const std::string& load_key) const {
+  return options_.lends && !load_key_.empty() && load_key_ == load_key;
+}
+
+LentWorker PoolCore::Lend() {
+  Lock lock(mutex_);
+  if (is_closed_ || !thread_.joinable()) return {};
+  is_lent_ = true;
+  Wake();
+  lent_changes_.wait(lock, [this] { return has_handed_over_ || is_closed_; });
+  if (handed_over_ == nullptr) return {};
+  return {.lender = {nullptr, [core = shared_from_this()](void*) { core->Close(); }},
+          .process = std::move(handed_over_)};
 }
 
 void PoolCore::Wake() {

@@ -47,6 +47,10 @@ struct PoolOptions {
   int64_t max_rows_per_worker = 0;  // behind them it is replaced; 0: never
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
   bool outlives = false;
+  // Whether its worker, when nobody uses the pool any more, goes to the next pool of that function,
+  // whatever that one is told: it describes what the function returns, and has loaded it.
+  bool lends = false;
+  int64_t threads = 0;  // of a worker; 0: one, or what the environment says
 };
 
 class PoolCore;

@@ -59,7 +59,14 @@ struct Tray {
   Sheet sheet;
 };
 
+// A process that another pool has started, of the same function.
+struct LentWorker {
+  std::shared_ptr<void> lender;  // keeps the thread that started it: the process ends with that
+  std::unique_ptr<WorkerProcess> process;
+};
+
 struct Worker {
+  std::shared_ptr<void> lender;  // as LentWorker has it; null: this pool
   std::unique_ptr<WorkerProcess> process;
   std::array<Tray, kTrays> trays;
   std::deque<int> order;  // trays that are laid; the first one is worked on
@@ -95,6 +102,11 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   // False where it has closed itself.
   bool Rouse();
   bool is_over();
+
+  // Whether it has a worker for others that load that function (LoadKey()).
+  bool Lends(const std::string& load_key) const;
+  // Its worker, for good, where it is idle; else none. REQUIRES: nobody uses the pool any more.
+  LentWorker Lend();
 
   AwayWorkers Workers();
   std::vector<AwaySpan> SpansSince(uint64_t monotonic_ns);
@@ -134,9 +146,14 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
 
   // --- the thread ---
   void Run();
+  // Takes the worker of a pool that has described the function.
+  void Borrow();
+  // Gives it to who waits in Lend(), and lives as long as it is used.
+  void HandOver(Lock& lock);
   void Wake();
   // The pool's thread alone calls those below, with the mutex.
-  void StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended);
+  void Add(std::shared_ptr<Worker> worker);
+  void StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended);
   // Unavailable where the function is another user's, and no process of his offers workers.
   absl::StatusOr<std::shared_ptr<Worker>> NewWorker();
   void Listen(Lock& lock, std::vector<std::shared_ptr<Call>>* ended);
@@ -152,6 +169,8 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
                   std::vector<std::shared_ptr<Call>>* ended);
   // Whether one has loaded the function.
   bool HasReady() const;
+  // How many are about it.
+  size_t NumLoading() const;
   int64_t LoadTimeoutMs() const;
   int64_t BetweenRowsMs() const;
   // What is on its trays goes back to the front of the queue.
@@ -181,6 +200,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   const SheetForm in_;
   const SheetForm out_;
   const PoolOptions options_;
+  const std::string load_key_;
   const ring::Descriptor wake_;
   const std::shared_ptr<void> offers_;  // tells of new ones; null where the daemon starts workers
   std::atomic<uint64_t> row_ns_{0};     // what a row takes a worker; 0: not known
@@ -188,6 +208,10 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   std::mutex mutex_;
   std::thread thread_;  // under mutex_, as those below
   bool is_closed_ = false;
+  bool is_lent_ = false;
+  bool has_handed_over_ = false;
+  std::unique_ptr<WorkerProcess> handed_over_;
+  std::condition_variable lent_changes_;
   uint64_t rest_until_ns_ = 0;  // 0: it does not rest
   absl::Status broken_;
   std::deque<Sheet> waiting_;

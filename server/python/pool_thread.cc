@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/nanoseconds.h"
 #include "base/tick_clock.h"
+#include "server/python/kept_pools.h"
 #include "server/python/offered_worker.h"
 #include "server/python/pool_core.h"
 #include "server/python/spawned_worker.h"
@@ -37,14 +38,16 @@ std::string StackOf(const WorkerProcess& process) {
 }  // namespace
 
 void PoolCore::Run() {
+  Borrow();
   while (true) {
     std::vector<std::shared_ptr<Call>> ended;
     {
       Lock lock(mutex_);
+      if (is_lent_ && !is_closed_) HandOver(lock);
       if (rest_until_ns_ != 0 && MonotonicNanos() >= rest_until_ns_) is_closed_ = true;
       if (is_closed_) break;
       ChooseWorkers();
-      StartWorkerIfNeeded(&ended);
+      StartWorkersIfNeeded(&ended);
     }
     Tell(std::exchange(ended, {}));
     Deal(/*wakes=*/false);
@@ -62,32 +65,72 @@ void PoolCore::Run() {
     const Lock lock(mutex_);
     workers = std::exchange(workers_, {});
   }
+  lent_changes_.notify_all();
   for (const std::shared_ptr<Worker>& worker : workers) worker->process->Kill();
 }
 
-void PoolCore::StartWorkerIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
-  if (waiting_.empty() || !broken_.ok()) return;
-  if (workers_.size() >= static_cast<size_t>(wanted_)) return;
-  // One after the other: what they import, the next one finds in memory.
-  for (const std::shared_ptr<Worker>& worker : workers_)
-    if (!worker->is_ready && !worker->is_gone) return;
-  // Others could not load it, for want of memory, say: those that have do the work for a while.
-  if (load_deaths_ >= kMaxLoadDeaths && !workers_.empty() &&
-      MonotonicNanos() - load_death_ns_ < kDeathsNs)
+void PoolCore::Borrow() {
+  // A worker goes from hand to hand once, with a row behind it.
+  if (options_.lends || options_.max_rows_per_worker > 0) return;
+  LentWorker lent = BorrowWorker(load_key_);
+  if (lent.process == nullptr || !lent.process->desk().Configure(options_.configuration) ||
+      !lent.process->Send({.what = static_cast<uint32_t>(What::kConfigure),
+                           .bytes = options_.configuration.size()}))
     return;
-  absl::StatusOr<std::shared_ptr<Worker>> worker = NewWorker();
-  if (worker.ok()) {
-    (*worker)->number = static_cast<int>(++started_);
-    (*worker)->started_ns = MonotonicNanos();
-    workers_.push_back(*std::move(worker));
-  } else if (workers_.empty()) {
-    // Else those that there are do the work.
+  auto worker = std::make_shared<Worker>();
+  worker->lender = std::move(lent.lender);
+  worker->process = std::move(lent.process);
+  const Lock lock(mutex_);
+  Add(std::move(worker));
+}
+
+void PoolCore::HandOver(Lock& lock) {
+  const bool is_idle = workers_.size() == 1 && workers_[0]->is_ready && !workers_[0]->is_leaving &&
+                       workers_[0]->killed_ns == 0 && workers_[0]->order.empty();
+  if (is_idle) {
+    handed_over_ = std::move(workers_[0]->process);
+    workers_.clear();
+  }
+  has_handed_over_ = true;
+  lent_changes_.notify_all();
+  lent_changes_.wait(lock, [this] { return is_closed_; });
+}
+
+void PoolCore::Add(std::shared_ptr<Worker> worker) {
+  worker->number = static_cast<int>(++started_);
+  worker->started_ns = MonotonicNanos();
+  workers_.push_back(std::move(worker));
+}
+
+void PoolCore::StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
+  // As many at once as sheets wait for: who asked for so many has processors for their imports.
+  for (size_t loading = NumLoading(); broken_.ok() && loading < waiting_.size(); ++loading) {
+    if (workers_.size() >= static_cast<size_t>(wanted_)) return;
+    // One after the other where one has failed, as for want of memory, say.
+    if (load_deaths_ > 0 && loading > 0) return;
+    // Others could not load it: those that have do the work for a while.
+    if (load_deaths_ >= kMaxLoadDeaths && !workers_.empty() &&
+        MonotonicNanos() - load_death_ns_ < kDeathsNs)
+      return;
+    absl::StatusOr<std::shared_ptr<Worker>> worker = NewWorker();
+    if (worker.ok()) {
+      Add(*std::move(worker));
+      continue;
+    }
+    // Those that there are do the work.
+    if (!workers_.empty()) return;
     if (!absl::IsUnavailable(worker.status())) {
       Break(worker.status(), ended);
     } else if (unoffered_ns_ == 0) {
       unoffered_ns_ = MonotonicNanos();
     }
+    return;
   }
+}
+
+size_t PoolCore::NumLoading() const {
+  return std::count_if(workers_.begin(), workers_.end(),
+                       [](const auto& worker) { return !worker->is_ready && !worker->is_gone; });
 }
 
 absl::StatusOr<std::shared_ptr<Worker>> PoolCore::NewWorker() {
@@ -323,6 +366,8 @@ void PoolCore::EndLoading(const Worker& worker, const std::string& how, uint64_t
     lone_load_deaths_ = 0;
     return;
   }
+  // Those that were started with it tell, too.
+  if (NumLoading() > 0) return;
   if (++lone_load_deaths_ < kMaxLoadDeaths) return;
   Break(absl::FailedPreconditionError(
             absl::StrCat("a worker of the Python function ", options_.name, " ", how,

@@ -439,6 +439,30 @@ def test_workers_end_with_the_pipeline_and_with_the_daemon():
     assert not any(os.path.exists(f"/proc/{process}") for process in workers)
 
 
+class Counting:
+    """Notes the process and how often the object was called."""
+
+    def __init__(self, log):
+        self.log = log
+        self.calls = 0
+
+    def __call__(self, x):
+        with open(self.log, "a") as file:
+            file.write(f"{os.getpid()} {self.calls}\n")
+        self.calls += 1
+        return x
+
+
+@pytest.mark.parametrize("kept", ["seeds", "no seeds"])
+def test_the_worker_that_tells_what_a_function_returns_goes_on_with_its_rows(tmp_path, kept):
+    """So that what the function imports is imported once. Of the function itself each pipeline has its own."""
+    dataset = range_of(3).map(Counting(tmp_path / "log"), python=True, workers=1, seeds=kept == "seeds")
+    assert [int(x) for x in dataset] == [0, 1, 2]
+    lines = [line.split() for line in (tmp_path / "log").read_text().splitlines()]
+    assert [int(calls) for _, calls in lines] == [0, 0, 1, 2]
+    assert len({process for process, _ in lines}) == 1
+
+
 def hang(x):
     time.sleep(1000)
 

@@ -16,7 +16,7 @@ from penstock._dataset import _python
 
 TRAY = 1 << 40
 MESSAGE = struct.Struct("=IIQQQ")
-WORK, LEAVE, READY, CANNOT_LOAD, MADE, FAILED = 1, 2, 16, 17, 18, 19
+WORK, LEAVE, CONFIGURE, READY, CANNOT_LOAD, MADE, FAILED = 1, 2, 3, 16, 17, 18, 19
 BOOTSTRAP = "import sys;exec(compile(open(sys.argv[1],'rb').read(),sys.argv[1],'exec'),{'__name__':'penstock._worker._start','__file__':sys.argv[1]})"
 
 
@@ -28,11 +28,7 @@ class Desk:
         file = _python.FunctionFile(function)
         head = os.pread(file.file, 24, 0)
         header = json.loads(os.pread(file.file, struct.unpack("=Q", head[16:])[0], 24))
-        described = [[{"name": name, "dtype": dtype, "shape": list(shape)} for name, dtype, shape in of] for of in (inputs, outputs)]
-        configuration = json.dumps({
-            "name": "f", "inputs": described[0], "outputs": described[1], "input_structure": given, "output_structure": wanted,
-            "seeds": seeds, "key": key, "describes": False, "threads": 1, "sets_threads": False,
-        }).encode()  # fmt: skip
+        configuration = self.configuration(inputs, outputs, given, wanted, seeds, key)
         self.files = []
         for name in ("inputs", "outputs"):
             self.files.append(os.memfd_create(name))
@@ -50,6 +46,21 @@ class Desk:
             os.close(fd)
         theirs.close()
         self.sheet = 0
+
+    @staticmethod
+    def configuration(inputs, outputs, given="null", wanted="null", seeds=True, key=7):
+        described = [[{"name": name, "dtype": dtype, "shape": list(shape)} for name, dtype, shape in of] for of in (inputs, outputs)]
+        return json.dumps({
+            "name": "f", "inputs": described[0], "outputs": described[1], "input_structure": given, "output_structure": wanted,
+            "seeds": seeds, "key": key, "describes": False, "threads": 1, "sets_threads": False,
+        }).encode()  # fmt: skip
+
+    def configure(self, inputs, outputs, **options):
+        """Has it work for another pipeline."""
+        self.inputs, self.outputs = inputs, outputs
+        configuration = self.configuration(inputs, outputs, **options)
+        os.pwrite(self.files[0], configuration, 0)
+        self.socket.send(MESSAGE.pack(CONFIGURE, 0, 0, 0, len(configuration)))
 
     def __enter__(self):
         return self
@@ -101,6 +112,80 @@ def test_rows_are_computed_in_place():
         what, tray, sheet, rows, _, text = desk.hear()
         assert (what, tray, sheet, rows, text) == (MADE, 0, 1, 4, "")
         assert np.array_equal(desk.made(4)[0], data * 2)
+
+
+class Calls:
+    """How often the object was called before, as numbers of any type and shape."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return np.full_like(x, self.calls - 1)
+
+
+def test_a_worker_goes_to_another_pipeline_with_the_function_anew():
+    with Desk(Calls(), [("value", "int64", ())], [("value", "int64", ())]) as desk:
+        assert desk.hear()[0] == READY
+        desk.send(range(3), np.arange(3))
+        assert desk.hear()[0] == MADE
+        assert desk.made(3)[0].tolist() == [0, 1, 2]
+        desk.configure([("value", "float32", (2,))], [("value", "float32", (2,))])
+        assert desk.hear()[0] == READY
+        # No sheet is begun, as the next one may have any number.
+        assert words_of(desk.files[1])[:2] == (0, 0)
+        desk.sheet = 0
+        desk.send(range(2), np.zeros((2, 2), np.float32))
+        what, tray, sheet, rows, _, text = desk.hear()
+        assert (what, tray, sheet, rows, text) == (MADE, 0, 1, 2, "")
+        assert desk.made(2)[0].tolist() == [[0, 0], [1, 1]]
+
+
+@pytest.mark.parametrize("asks", ["", "penstock.rng().random()", "import penstock._dataset._order as order; penstock._dataset._order is order or 1 / 0"])
+def test_the_package_is_imported_for_who_asks_it_for_something(asks):
+    """And that is no row's time."""
+    with Desk(Asking(asks), [("value", "int64", ())], [("value", "int64", (3,))]) as desk:
+        what, *_, text = desk.hear()
+        assert (what, text) == (READY, "")
+        desk.send(range(2), np.zeros(2, np.int64))
+        assert desk.hear()[0] == MADE
+        # The module _core, the row's number while it was imported, and a name that there is not.
+        assert desk.made(2)[0].tolist() == [[int(asks != ""), 0, 0]] * 2
+
+
+class Asking:
+    """Made in a worker without this module, which imports the package."""
+
+    def __init__(self, asks):
+        self.asks = asks
+
+    def __call__(self, x):
+        raise AssertionError("another one stands in for it")
+
+    def __reduce__(self):
+        # Modules that every interpreter has.
+        return eval, (f"(names := {{}}, exec({ASKING!r}, names), names['of']({self.asks!r}))[-1]", {})
+
+
+ASKING = """
+import os, struct, sys
+import numpy as np
+import penstock
+
+rows = [0]
+def watch(event, arguments):
+    if event == "exec" and arguments[0].co_filename.endswith(os.path.join("penstock", "__init__.py")):
+        rows.append(struct.unpack("=QQQ", os.pread(5, 24, 0))[1])
+sys.addaudithook(watch)
+
+def of(asks):
+    def function(x):
+        exec(asks, {"penstock": penstock})
+        has_name = hasattr(penstock, "no_such_name") if asks else False
+        return np.array(["penstock._core" in sys.modules, max(rows), has_name], np.int64)
+    return function
+"""
 
 
 def write_into_it(x):

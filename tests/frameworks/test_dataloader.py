@@ -782,6 +782,34 @@ def test_epochs_go_on_in_the_same_processes():
     assert len(set.union(*epochs)) <= 2
 
 
+def test_workers_import_nothing_of_the_package_that_they_do_not_need():
+    class Imported(Dataset):
+        def __len__(self):
+            return 1
+
+        def __getitem__(self, index):
+            import sys
+
+            return [name for name in ("penstock._core", "penstock._dataset", "penstock._tracing") if name in sys.modules]
+
+    assert list(DataLoader(Imported(), batch_size=None, num_workers=1)) == [[]]
+
+
+def test_a_loop_that_is_open_at_the_programs_end_says_nothing(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+import torch, penstock.torch
+
+def batches():
+    yield from penstock.torch.DataLoader(torch.arange(8), batch_size=2, num_workers=1)
+
+rows = batches()
+next(rows)
+""")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_arrays_are_in_memory_once():
     class Large(Dataset):
         def __init__(self):

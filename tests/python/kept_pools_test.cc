@@ -2,7 +2,9 @@
 #include "server/python/kept_pools.h"
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -99,6 +101,85 @@ TEST_CASE("Of many pools that nobody uses the last ones are kept") {
   for (const auto& pool : pools) GivePoolBack(pool);
   for (size_t i = 0; i < pools.size(); ++i) CHECK(pools[i]->is_over() == (i < 2));
   for (const auto& pool : pools) pool->Close();
+}
+
+// A shell that says that it is ready again where it gets another configuration; how many have been
+// started stands in the folder.
+FunctionFile LentFunction(const ScratchFolder& folder) {
+  std::string zeros;
+  for (int i = 0; i < 31; ++i) zeros += "\\0";
+  return ShellFunction(folder,
+                       absl::StrCat("if [ $(head -c 1 m$$ | od -An -tu1) = 3 ]; then printf '\\020",
+                                    zeros, "' >&6; continue; fi"),
+                       "mkdir started$$");
+}
+
+int Started(const ScratchFolder& folder) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    count += entry.path().filename().string().starts_with("started") ? 1 : 0;
+  return count;
+}
+
+TEST_CASE("The worker of a pool that describes a function goes to the next pool of it") {
+  const ScratchFolder folder;
+  const FunctionFile function = LentFunction(folder);
+  const auto lender = TakePool("describes", [&] { return NewPool(function, {.lends = true}); });
+  REQUIRE(Use(*lender, 1).ok());
+  GivePoolBack(lender);
+  CHECK_FALSE(lender->is_over());
+  const auto next = NewPool(function, {.workers = 2});
+  CHECK(Use(*next, 4).ok());
+  CHECK(Started(folder) == 1);
+  CHECK(next->Workers().started == 1);
+  CHECK(next->Workers().deaths == 0);
+  CHECK_FALSE(lender->is_over());
+  // There is no other one to be had.
+  const auto third = NewPool(function);
+  CHECK(Use(*third).ok());
+  CHECK(Started(folder) == 2);
+  third->Close();
+  next->Close();
+  CHECK(EndsSoon(*lender));
+}
+
+TEST_CASE("A worker goes to no other function, and from nobody who uses it") {
+  const ScratchFolder folder;
+  const FunctionFile function = LentFunction(folder);
+  const auto lender = TakePool("in use", [&] { return NewPool(function, {.lends = true}); });
+  REQUIRE(Use(*lender, 1).ok());
+  const auto while_in_use = NewPool(function);
+  CHECK(Use(*while_in_use).ok());
+  CHECK(Started(folder) == 2);
+  while_in_use->Close();
+  GivePoolBack(lender);
+  const auto other = NewPool(LentFunction(folder));
+  CHECK(Use(*other).ok());
+  CHECK(Started(folder) == 3);
+  other->Close();
+  const auto of_more_threads = NewPool(function, {.threads = 2});
+  CHECK(Use(*of_more_threads).ok());
+  CHECK(Started(folder) == 4);
+  of_more_threads->Close();
+  const auto replaced = NewPool(function, {.max_rows_per_worker = 1});
+  CHECK(Use(*replaced, 1).ok());
+  CHECK(Started(folder) == 5);
+  replaced->Close();
+  lender->Close();
+}
+
+TEST_CASE("A worker that ends as it is handed over is replaced") {
+  const ScratchFolder folder;
+  const FunctionFile function =
+      ShellFunction(folder, "[ $(head -c 1 m$$ | od -An -tu1) != 3 ] || kill -9 $$");
+  const auto lender = TakePool("dies", [&] { return NewPool(function, {.lends = true}); });
+  REQUIRE(Use(*lender, 1).ok());
+  GivePoolBack(lender);
+  const auto next = NewPool(function);
+  CHECK(Use(*next).ok());
+  CHECK(next->Workers().started == 2);
+  CHECK(next->Workers().deaths == 1);
+  next->Close();
 }
 
 TEST_CASE("A key tells what workers are told and how they are limited") {

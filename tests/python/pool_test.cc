@@ -95,6 +95,32 @@ std::string ButTheFirst(const char* what) {
   return absl::StrCat("mkdir first 2>/dev/null || ", what);
 }
 
+TEST_CASE("As many workers as rows wait for are started at once") {
+  const ScratchFolder folder;
+  // None is ready before all are there.
+  const auto pool = NewPool(
+      ShellFunction(folder, ":",
+                    "mkdir there$$; while [ $(ls -d there* | wc -l) -lt 3 ]; do sleep 0.01; done"),
+      {.workers = 8});
+  // Twelve rows of which nothing is known are three sheets.
+  CHECK(Use(*pool, 12).ok());
+  CHECK(pool->Workers().started == 3);
+  CHECK(pool->Workers().deaths == 0);
+  pool->Close();
+}
+
+TEST_CASE("fault 64: workers that crash together while they load the function count once") {
+  const ScratchFolder folder;
+  const auto pool = NewPool(
+      ShellFunction(folder, ":", "for i in 1 2 3 4; do mkdir d$i 2>/dev/null && kill -9 $$; done"),
+      {.workers = 4});
+  const absl::Status status = Use(*pool, 16);
+  INFO(status.ToString());
+  CHECK(status.ok());
+  CHECK(pool->Workers().deaths == 4);
+  pool->Close();
+}
+
 TEST_CASE("fault 64: a function that crashes while it is loaded is given up after three workers") {
   const ScratchFolder folder;
   const auto pool = NewPool(ShellFunction(folder, ":", "kill -SEGV $$"), {.workers = 2});

@@ -178,7 +178,7 @@ class _ByWorkers(_BaseDataLoaderIter):
 
     def __del__(self):
         # With the process the daemon ends, and at its end there is nothing left to call.
-        if not sys.is_finalizing():
+        if sys is not None and not sys.is_finalizing():
             self._close()
 
 

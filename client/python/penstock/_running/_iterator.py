@@ -110,8 +110,8 @@ class DatasetIterator:
         self.close()
 
     def __del__(self):
-        # Not when __init__ has failed.
-        if getattr(self, "_connection", None) is not None:
+        # Not when __init__ has failed, nor when modules have been taken apart at the process' end.
+        if os is not None and getattr(self, "_connection", None) is not None:
             self._leave()
 
     def __getattr__(self, name):

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 from penstock import _row, _structure
+from penstock._worker import _package
 from penstock._worker._arguments import caller, column, with_constants, with_list, with_tensors
 from penstock._worker._describing import describing
 from penstock._worker._errors import row_error
@@ -34,6 +35,7 @@ class Sheets:
         self.progress = Progress(outputs)
         _row.key = configuration["key"]
         sys.meta_path.insert(0, ImportAside(self.progress.aside))
+        _package.aside = self.progress.aside
         self.inputs = [Feature(described) for described in configuration["inputs"]]
         # Each row's identity.
         self.inputs.append(Feature({"name": "", "dtype": "uint64", "shape": []}))

@@ -8,7 +8,7 @@ import sys
 
 
 def main():
-    # In the package's place, whose own import takes NumPy and the native module; _process removes it in front of the function.
+    # In the package's place, whose own import takes NumPy and the native module; _package makes it the whole of it for a function that asks.
     package = type(sys)("penstock")
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
     sys.modules["penstock"] = package
