@@ -28,16 +28,17 @@ TEST_CASE("rows in blocks are those in cells") {
   const std::string numbers = "range { start: 5 stop: 60 } | ";
   const std::string lists =
       numbers +
-      "map { out: 'a = arange(value * 7)' out: 'b = stack([arange(value * 7), arange(value * 7)], "
-      "1) * 0.5' out: 'c = as_string(arange(value * 7) * 1001)' out: 'd = "
-      "as_string(stack([arange(value * 7), arange(value * 7)], 1))' out: 'e = arange(value * 7) % "
-      "3 == 0' } | ";
+      "map { out: 'a = arange(value * 7)' "
+      "out: 'b = stack(arange(value * 7), arange(value * 7)) * 0.5' "
+      "out: 'c = as_string(arange(value * 7) * 1001)' "
+      "out: 'd = as_string(stack(arange(value * 7), arange(value * 7) * 99))' "
+      "out: 'e = arange(value * 7) % 3 == 0' } | ";
   // Of cells, what lies in them stays there.
   const std::string from_cells = lists + "filter { predicate: 'a[0] == 0' } | ";
   const std::string few = numbers + "map { out: 'a = arange(value % 9)' } | ";
   const std::string large =
-      "range { stop: 7 } | map { out: 'a = zeros([40, 50000]) + value' out: 'b = "
-      "as_string(arange(40))' } | ";
+      "range { stop: 7 } | map { out: 'a = reshape(arange(20000) + value, [40, 500])' "
+      "out: 'b = as_string(arange(40))' } | ";
   for (const std::string& elements : {lists, from_cells, few, large}) {
     CheckAlike(elements + "unbatch { block_size: 1 } | ", "batch { batch_size: 13 }");
     CheckAlike(elements + "unbatch {} | ", "skip { count: 3 } | batch { batch_size: 13 }");

@@ -110,6 +110,8 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
   Write(columns, row, path, cell);
   reference->data = cell;
   reference->in_map = 0;
+  // What its origin was, a record of a global shuffle, say, it is not.
+  reference->resolved = 0;
   reference->length = static_cast<uint32_t>(bytes);
   return absl::OkStatus();
 }
@@ -264,6 +266,7 @@ RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::S
     if (!CopyMapped(reference, copy)) return damaged(row);
     own[row].data = copy;
     own[row].in_map = 0;
+    own[row].resolved = 0;
   }
   if (!straight) return Load({own, rows.rows, 1}, files, out, arena);
   for (size_t i = 0; i < visible_.size(); ++i) out[i].row_bytes = places_[first_visible_ + i].bytes;

@@ -16,7 +16,7 @@ struct RecordRef {
   uint32_t length = 0;
   uint32_t file = 0;        // index in the plan's manifest
   uint64_t epoch : 62 = 0;  // the pass that it belongs to, as `repeat` numbers it
-  // Was a position, and is a record now. In a cell: is a row of a block.
+  // Was a position, and is a record now, in no cell. Of what is in one: is a row of a block.
   uint64_t resolved : 1 = 0;
   // `data` lies in a map of the file, or of one that keeps elements: neither safe from changes nor
   // checked yet

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "server/engine/read/element_cells.h"
 #include "tests/support/catch.h"
 
@@ -181,6 +182,20 @@ TEST_CASE("blocks are cut where they are full, and none is made of rows that fil
   CHECK(*cut * 1024 <= RowBlock::kMaxBytes);
   CHECK((*cut + 1) * 1024 > RowBlock::kMaxBytes);
   CHECK_FALSE(next(std::vector<const std::string*>(10, &large)).has_value());
+}
+
+TEST_CASE("an element in a cell is no row of a block, whatever it was made of") {
+  const Rows rows;
+  const ElementCells loader(rows.features);
+  RecordStore store;
+  CellCache cells(store);
+  RecordRef element;
+  element.resolved = 1;
+  CHECK_FALSE(RowBlock::HasRow(element));
+  REQUIRE(loader.Pack(rows.columns, 7, cells, &element, 1).ok());
+  CHECK_FALSE(RowBlock::HasRow(element));
+  Arena arena;
+  CHECK(rows.Are(LoadRows(loader, {element}, arena), 0, 7));
 }
 
 TEST_CASE("every reference has an address of its own") {
