@@ -135,8 +135,8 @@ class SectionRunner {
   RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(SectionTask* task, uint32_t first, uint32_t rows);
-  // Adds what row `row` of the task has become as blocks: `count` elements of `columns` from `first`
-  // on. False, with nothing done, where it becomes none.
+  // Adds what row `row` of the task has become, `count` elements of `columns` from `first` on, as
+  // blocks. False, with nothing done, where it becomes none.
   bool AddBlocks(SectionTask* task, uint32_t row, absl::Span<const Column> columns, uint32_t first,
                  uint32_t count, const RecordRef& origin, uint64_t path);
   void RunBatch(SectionTask* task);
