@@ -43,6 +43,8 @@ def main():
     build = sides.BIN.parent
     paths = f"PYTHONPATH={build / 'python'}", f"PATH={sides.BIN}:{os.environ['PATH']}"
     turns = 1 if arguments.quick else arguments.turns
+    # As an installed package is: each worker process imports it.
+    subprocess.run(["env", "-u", "PYTHONDONTWRITEBYTECODE", arguments.peer_python, "-m", "compileall", "-q", build / "python" / "penstock"], check=True)
     for case in arguments.cases.split(","):
         rows = ROWS[case] // (8 if arguments.quick else 1)
         with tempfile.TemporaryDirectory() as folder:

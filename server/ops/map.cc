@@ -132,7 +132,9 @@ absl::Status RefusedBothWays(const absl::Status& rows, const absl::Status& batch
 
 const OpRegistration<v1::Map> kMap(
     "map",
-    {.gives = Given::kOneEach, .expressions = {v1::Map::kLetFieldNumber, v1::Map::kOutFieldNumber}},
+    {.gives = Given::kOneEach,
+     .keeps_elements = false,
+     .expressions = {v1::Map::kLetFieldNumber, v1::Map::kOutFieldNumber}},
     [](const v1::Map& options, PlanBuilder& plan) -> absl::Status {
       // Padding is part of a batch and of none of its rows.
       if (plan.PadsRows()) {

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import penstock
 import pytest
+from penstock._dataset import _source_processes
 
 # Sources of this module travel by its name, as workers have pytest's sys.path.
 
@@ -188,6 +189,50 @@ def test_rows_of_many():
     whole = list(dataset)
     assert sum((b["x"].tolist() for b in whole), []) == list(range(1000)) and whole[2]["s"].tolist()[0] == b"128"
     assert [b["x"].tolist() for b in resumed(dataset, 9)] == [b["x"].tolist() for b in whole[9:]]
+
+
+def one_by_one(items, most_records, most_bytes):
+    """The blocks of pairs, by what a block is: lists of records, and the position behind each."""
+    blocks, records, size, has_positions = [], [], 0, False
+    for record, position in items:
+        records.append(record)
+        size += len(record)
+        has_positions = has_positions or position is not None
+        if (size >= most_bytes or len(records) >= most_records) and (position is not None or not has_positions):
+            blocks.append((records, position))
+            records, size = [], 0
+    return blocks + ([(records, position)] if records else [])
+
+
+@pytest.mark.parametrize("most_records,most_bytes", [(1024, 500), (7, 1 << 18), (16, 100), (2, 1)])
+def test_blocks_are_those_of_one_record_after_another(most_records, most_bytes):
+    dice = np.random.default_rng(1)
+    for every, largest in [(1, 1), (1, 100), (5, 40), (0, 40), (1, 1000)]:
+        sizes = dice.integers(0, largest, 600) if largest > 1 else np.full(600, 10)
+        items = [(b"x" * int(size), str(i).encode() if every and i % every == every - 1 else None) for i, size in enumerate(sizes)]
+        made = [
+            (element.element, element.position) if isinstance(element, penstock.At) else (element, None)
+            for element in _source_processes._Blocks(Wrong(*items), None, [STRING], most_records, most_bytes)()
+        ]
+        # Blocks are told apart by how many strings each has.
+        found = [([int(length) for length in texts.lengths], position) for texts, position in made]
+        assert found == [([len(record) for record in records], position) for records, position in one_by_one(items, most_records, most_bytes)]
+
+
+def test_no_block_waits_for_records_behind_it():
+    taken = []
+
+    def read():
+        for i in range(100):
+            taken.append(i)
+            yield bytes(10 if i < 50 else 5), b"%d" % i
+
+    source = Wrong()
+    source.read = lambda position: read()
+    blocks = _source_processes._Blocks(source, None, [STRING], 1024, 100)()
+    for records in (10, 20, 30, 40, 50):
+        next(blocks)
+        assert len(taken) == records
 
 
 def test_what_was_read_before_an_error_comes():

@@ -243,6 +243,12 @@ inline constexpr const char* kContractPipelines[] = {
     "$RANGE | map { out: 'a = arange(value) * value' } | unbatch { block_size: 3 } | shuffle { "
     "buffer_size: 50 seed: 4 } | take { count: 900 } | repeat { count: 2 } | batch { batch_size: "
     "64 }",
+    "$RANGE | map { out: 'a = arange(value) * value' out: 't = as_string(arange(value))' } | "
+    "unbatch { block_size: 3 } | skip { count: 9 } | batch { batch_size: 64 } | repeat { count: 2 "
+    "}",
+    "$RANGE | map { out: 'a = arange(value + 9)' out: 't = as_string(arange(value + 9) * 12345)' } "
+    "| filter { predicate: 'a[8] == 8' } | unbatch {} | map { out: 'a = a + 1' out: 't = t' } | "
+    "take { count: 900 } | batch { batch_size: 50 }",
     "$RANGE | map { out: 'a = value + [0, 100, 200]' } | unbatch {} | filter { predicate: 'a % 2 "
     "== "
     "0' } | shuffle { buffer_size: 9 seed: 4 } | repeat { count: 2 } | batch { batch_size: 5 }",

@@ -118,7 +118,10 @@ class Texts:
 
     def copy(self):
         """The same, which whoever has made these pieces may not change any more."""
-        return Texts(self.lengths, [piece if type(piece) is bytes else bytes(piece) for piece in self.pieces], self.shape)
+        pieces = self.pieces
+        if not set(map(type, pieces)) <= {bytes}:
+            pieces = [piece if type(piece) is bytes else bytes(piece) for piece in pieces]
+        return Texts(self.lengths, pieces, self.shape)
 
 
 def rng():

@@ -11,6 +11,7 @@
 #include "io/record/tfrecord_frame.h"
 #include "server/engine/compute/evaluating_loader.h"
 #include "server/engine/compute/rows_away.h"
+#include "server/engine/read/row_block.h"
 #include "server/engine/share/shared_prefixes.h"
 
 namespace penstock {
@@ -207,7 +208,7 @@ RowStatus RowEvaluator::EvaluateBranches(const WorkNode& node, RowReferences row
 void FetchRecords(absl::Span<const RecordRef> records) {
   constexpr int kRead = 0, kSecondCache = 2;
   for (const RecordRef& record : records) {
-    if (record.data == nullptr) continue;
+    if (record.data == nullptr || RowBlock::HasRow(record)) continue;
     const uint32_t bytes = std::min(record.length, kFetchedBytes);
     for (uint32_t offset = 0; offset < bytes; offset += 64)
       __builtin_prefetch(record.data + offset, kRead, kSecondCache);

@@ -165,6 +165,7 @@ class SavedLoader final : public ColumnLoader {
     reference->data = bytes.data();
     reference->length = static_cast<uint32_t>(bytes.size());
     reference->in_map = 0;
+    reference->resolved = 0;
     return absl::OkStatus();
   }
 

@@ -168,6 +168,7 @@ class PackOrderOp final : public OrderOp {
     uint8_t* const cell = cells_.Take(row.length);
     row.data = cell;
     row.in_map = 0;
+    row.resolved = 0;
     cut_.clear();
     of_.clear();
     uint64_t tokens = 0;

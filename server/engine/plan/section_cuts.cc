@@ -6,6 +6,7 @@
 #include "base/row_shape.h"
 #include "server/engine/compute/batch_program.h"
 #include "server/engine/section/section_op.h"
+#include "server/engine/spec/op_traits.h"
 
 namespace penstock {
 namespace {
@@ -85,6 +86,17 @@ bool LoadsValues(const WorkNode& node) {
                      [](const std::unique_ptr<WorkNode>& input) { return LoadsValues(*input); });
 }
 
+// Whether no element of the stage waits in an op behind it.
+bool NothingWaitsBehind(const v1::PipelineSpec& spec, const v1::Stage& stage) {
+  const auto& stages = spec.stage();
+  auto found = std::find_if(stages.begin(), stages.end(),
+                            [&stage](const v1::Stage& of_spec) { return &of_spec == &stage; });
+  // Of nested stages it is not known who has their elements.
+  if (found == stages.end()) return false;
+  return std::none_of(++found, stages.end(),
+                      [](const v1::Stage& behind) { return TraitsOf(behind).keeps_elements; });
+}
+
 }  // namespace
 
 void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, size_t hidden) {
@@ -100,6 +112,10 @@ void SectionCuts::End(std::unique_ptr<SplitOp> split, std::string structure, siz
       BlockRows(std::max(EstimatedRowBytes(now.signature), EstimatedRowBytes(split->output()))));
   section->split = std::move(split);
   section->ignored = walk_.ignored();
+  section->makes_blocks = section->split->makes_rows() && hidden == 0 &&
+                          NothingWaitsBehind(stages_.spec(), walk_.message());
+  section->takes_cells = now.width == 1 && now.work->kind == WorkNode::Kind::kLoad &&
+                         dynamic_cast<const ElementCells*>(now.work->loader.get()) != nullptr;
   BeginAfter(*section, section->split->output(), std::move(structure), hidden);
   dataset_.AddOrder(OrderOf(section), CursorClass::kSeek);
   now.order->decided_by_values = !section->one_to_one();

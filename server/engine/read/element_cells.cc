@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/packed_row.h"
 #include "io/element/element_file.h"
+#include "server/engine/read/row_block.h"
 
 namespace penstock {
 namespace {
@@ -109,6 +110,8 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
   Write(columns, row, path, cell);
   reference->data = cell;
   reference->in_map = 0;
+  // What its origin was, a record of a global shuffle, say, it is not.
+  reference->resolved = 0;
   reference->length = static_cast<uint32_t>(bytes);
   return absl::OkStatus();
 }
@@ -144,6 +147,7 @@ void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t pat
 }
 
 uint64_t ElementCells::PackedPath(const RecordRef& element) {
+  if (RowBlock::HasRow(element)) return RowBlock::PathOf(element);
   uint64_t path;
   std::memcpy(&path, element.data, sizeof(path));
   return path;
@@ -168,6 +172,13 @@ int64_t ElementCells::First(const RecordRef& element) {
 }
 
 absl::StatusOr<std::string> ElementCells::Value(const RecordRef& element, size_t feature) const {
+  if (RowBlock::HasRow(element)) {
+    const absl::Span<const Column> columns = RowBlock::Of(element).columns();
+    const auto row = static_cast<int>(element.length);
+    std::vector<uint8_t> cell(CellBytes(columns, row));
+    Write(columns, row, RowBlock::PathOf(element), cell.data());
+    return ValueOf(cell.data(), feature);
+  }
   if (!element.in_map) return ValueOf(element.data, feature);
   std::vector<uint8_t> copy(element.length);
   if (!CopyMapped(element, copy.data())) return Damaged();
@@ -255,6 +266,7 @@ RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::S
     if (!CopyMapped(reference, copy)) return damaged(row);
     own[row].data = copy;
     own[row].in_map = 0;
+    own[row].resolved = 0;
   }
   if (!straight) return Load({own, rows.rows, 1}, files, out, arena);
   for (size_t i = 0; i < visible_.size(); ++i) out[i].row_bytes = places_[first_visible_ + i].bytes;
@@ -273,9 +285,34 @@ RowStatus ElementCells::LoadMapped(RowReferences rows, FileTable& files, absl::S
 
 RowStatus ElementCells::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                              Arena& arena) const {
+  uint32_t of_blocks = 0;
+  bool mapped = false;
   for (uint32_t row = 0; row < rows.rows; ++row) {
-    if (rows[row].in_map) return LoadMapped(rows, files, out, arena);
+    of_blocks += RowBlock::HasRow(rows[row]) ? 1 : 0;
+    mapped |= rows[row].in_map != 0;
   }
+  if (of_blocks == rows.rows) {
+    RowBlock::Load(rows, visible_, first_visible_, out, arena);
+    return {};
+  }
+  if (of_blocks > 0) {
+    // Beside others they are as those.
+    auto* const own = arena.AllocateArray<RecordRef>(rows.rows);
+    for (uint32_t row = 0; row < rows.rows; ++row) {
+      own[row] = rows[row];
+      if (!RowBlock::HasRow(rows[row])) continue;
+      const absl::Span<const Column> columns = RowBlock::Of(rows[row]).columns();
+      const auto number = static_cast<int>(rows[row].length);
+      const uint64_t bytes = CellBytes(columns, number);
+      uint8_t* const cell = arena.Allocate(bytes);
+      Write(columns, number, RowBlock::PathOf(rows[row]), cell);
+      own[row].data = cell;
+      own[row].length = static_cast<uint32_t>(bytes);
+      own[row].resolved = 0;
+    }
+    return Load({own, rows.rows, 1}, files, out, arena);
+  }
+  if (mapped) return LoadMapped(rows, files, out, arena);
   for (size_t i = 0; i < visible_.size(); ++i) {
     const Place& place = places_[first_visible_ + i];
     Column& column = out[i];

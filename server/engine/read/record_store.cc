@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/arena.h"
+#include "server/engine/read/row_block.h"
 
 namespace penstock {
 namespace {
@@ -32,6 +33,9 @@ void FetchForWriting(uint8_t* cell, size_t bytes) {
 #endif
   }
 }
+
+// REQUIRES: a row of a block, and the store's lock.
+RowBlock& BlockOf(const RecordRef& row) { return const_cast<RowBlock&>(RowBlock::Of(row)); }
 
 }  // namespace
 
@@ -85,7 +89,11 @@ uint8_t* RecordStore::TakeLarge(uint32_t length) {
 void RecordStore::Share(absl::Span<const RecordRef> records) {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const RecordRef& record : records) {
-    if (record.in_cell()) ++shared_[record.data];
+    if (RowBlock::HasRow(record)) {
+      ++BlockOf(record).open;
+    } else if (record.in_cell()) {
+      ++shared_[record.data];
+    }
   }
 }
 
@@ -105,9 +113,18 @@ void RecordStore::Release(absl::Span<const RecordRef> records) {
 }
 
 void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned) {
-  for (const RecordRef& record : records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const RecordRef& record = records[i];
     if (!record.in_cell()) continue;
-    if (!shared_.empty()) {
+    uint32_t length = record.length;
+    if (RowBlock::HasRow(record)) {
+      // Rows of a block come mostly one after another.
+      RowBlock& block = BlockOf(record);
+      --block.open;
+      for (; i + 1 < records.size() && records[i + 1].data == record.data; ++i) --block.open;
+      if (block.open > 0) continue;
+      length = block.bytes;
+    } else if (!shared_.empty()) {
       const auto shared = shared_.find(record.data);
       if (shared != shared_.end()) {
         if (--shared->second == 0) shared_.erase(shared);
@@ -120,12 +137,12 @@ void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList*
         owned_.erase(found);
       }
     }
-    if (record.length > LargeCells::kMaxCellBytes) {
+    if (length > LargeCells::kMaxCellBytes) {
       larger_.erase(record.data);
-    } else if (record.length > kLateRecordBytes) {
+    } else if (length > kLateRecordBytes) {
       large_.Release(record.data);
     } else {
-      classes_[ClassOf(record.length)].free.push_back(const_cast<uint8_t*>(record.data));
+      classes_[ClassOf(length)].free.push_back(const_cast<uint8_t*>(record.data));
       --cells_;
     }
   }

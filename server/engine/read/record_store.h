@@ -11,7 +11,8 @@
 // Limits:   a cell is at most 15 bytes larger than a record below 128 bytes, and 63 above, where it
 //           begins on a cache line. Records above kLateRecordBytes, of a stream that cannot be read
 //           again, and such elements have cells of their own kind
-//           (server/engine/read/large_cells.h).
+//           (server/engine/read/large_cells.h). The rows of a block are records of one cell, which
+//           goes with the last of them (server/engine/read/row_block.h).
 #pragma once
 
 #include <cstddef>

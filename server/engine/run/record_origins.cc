@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "server/engine/read/element_cells.h"
+#include "server/engine/read/row_block.h"
 
 namespace penstock {
 namespace {
@@ -64,7 +65,7 @@ Origins RecordOrigins::Of(const WorkNode& work, absl::Span<const RecordRef> refe
 
 const RecordOrigins::Known* RecordOrigins::Find(const RecordRef& reference) const {
   if (!reference.in_cell()) return nullptr;
-  const auto found = known_.find(reference.data);
+  const auto found = known_.find(RowBlock::KeyOf(reference));
   // Cells are used again, by others than sections too.
   if (found == known_.end() || found->second.path != ElementCells::PackedPath(reference))
     return nullptr;
@@ -77,7 +78,8 @@ void RecordOrigins::RememberElement(const RecordRef& element, Origins origins) {
       (origins.size() == 1 && origins[0].rows.empty() && origins[0].record.file == element.file &&
        origins[0].record.offset == element.offset);
   if (is_told_by_reference) return;
-  known_[element.data] = {ElementCells::PackedPath(element), std::move(origins), element.epoch};
+  known_[RowBlock::KeyOf(element)] = {ElementCells::PackedPath(element), std::move(origins),
+                                      element.epoch};
 }
 
 std::vector<Origins> RecordOrigins::OfInput(const SectionTask& task) const {
@@ -95,7 +97,7 @@ void RecordOrigins::Remember(const SectionTask& task, std::vector<Origins> rows,
   const Section& section = *task.section;
   const RecordList& elements = task.elements;
   // Where an older element was, there is none any more.
-  for (const RecordRef& element : elements) known_.erase(element.data);
+  for (const RecordRef& element : elements) known_.erase(RowBlock::KeyOf(element));
   if (section.batch != nullptr) {
     if (elements.empty()) return;
     Origin batch;

@@ -12,6 +12,7 @@
 #include "base/row_shape.h"
 #include "base/stop_flag.h"
 #include "server/engine/compute/step.h"
+#include "server/engine/read/row_block.h"
 
 namespace penstock {
 namespace {
@@ -126,7 +127,7 @@ void SectionRunner::Run(SectionTask* task) {
 void SectionRunner::Finish(SectionTask* task) {
   store_.Release(task->records);
   task->records.clear();
-  task->element_bytes = CellBytes(task->elements);
+  task->element_bytes = HeldBytes(task->elements);
   // From the store on the task is the front's.
   task->done.store(true, std::memory_order_release);  // SYNC section-done
 }
@@ -235,6 +236,11 @@ RowStatus SectionRunner::RunRowsWithin(SectionTask* task, uint32_t first, uint32
                           .subspan(size_t{first + row} * section.width, section.width),
                       *section.work, evaluator_.files().manifest());
     const uint64_t path = section.work->PathOf(&task->records[size_t{first + row} * section.width]);
+    if (section.makes_blocks && AddBlocks(task, first + row, out, static_cast<uint32_t>(element),
+                                          split.counts[row], reference, path)) {
+      element += static_cast<int>(split.counts[row]);
+      continue;
+    }
     StopLook look;
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
       look.Did(kElementWork);
@@ -253,6 +259,52 @@ RowStatus SectionRunner::RunRowsWithin(SectionTask* task, uint32_t first, uint32
   }
   task->ends = split.ends;
   return {};
+}
+
+bool SectionRunner::AddBlocks(SectionTask* task, uint32_t row, absl::Span<const Column> columns,
+                              uint32_t first, uint32_t count, const RecordRef& origin,
+                              uint64_t path) {
+  const Section& section = *task->section;
+  const Signature& features = section.split->output();
+  const auto input =
+      absl::MakeConstSpan(task->records).subspan(size_t{row} * section.width, section.width);
+  absl::Span<const uint8_t> outside;
+  if (section.takes_cells && input[0].in_cell() && !RowBlock::HasRow(input[0]))
+    outside = {input[0].data, input[0].length};
+  std::vector<uint32_t> sizes;
+  for (uint32_t begin = 0; begin < count; begin += sizes.back()) {
+    const std::optional<uint32_t> rows =
+        RowBlock::RowsOfNext(features, columns, first + begin, count - begin, outside);
+    // The last ones may be few.
+    if (!rows || (*rows < RowBlock::kMinRows && begin + *rows < count)) return false;
+    sizes.push_back(*rows);
+  }
+  if (count < RowBlock::kMinRows) return false;
+  task->charge.MakeRoom(task->elements, count);
+  RecordRef reference = origin;
+  reference.in_map = 0;
+  reference.resolved = 1;
+  StopLook look;
+  uint32_t begin = 0;
+  for (const uint32_t rows : sizes) {
+    auto* const block = const_cast<RowBlock*>(
+        RowBlock::Make(features, columns, first + begin, rows, outside, cells_));
+    block->path = path;
+    block->first_row = begin;
+    reference.data = reinterpret_cast<const uint8_t*>(block);
+    if (block->shows()) {
+      store_.Share(input);
+      store_.Own(reference.data, {input.begin(), input.end()});
+    }
+    for (uint32_t i = 0; i < rows; ++i) {
+      reference.length = i;
+      task->elements.push_back(reference);
+    }
+    if (element_rows_ != nullptr) element_rows_->insert(element_rows_->end(), rows, row);
+    begin += rows;
+    look.Did(block->bytes + uint64_t{rows} * sizeof(RecordRef));
+  }
+  return true;
 }
 
 // The task's records are those of one batch.

@@ -47,6 +47,10 @@ struct Section {
   // them is done for its failures.
   bool hands_on_rows = false;
   const ElementCells* cells = nullptr;  // of the new elements; the plan's
+  // The rows of an element may lie in blocks (server/engine/read/row_block.h): none waits for long.
+  bool makes_blocks = false;
+  // Each element of its input is a cell, so that what lies in that may stay there.
+  bool takes_cells = false;
   // Elements whose values fail are left out and listed, instead of ending the stream. Bytes that
   // cannot be had still end it.
   std::optional<IgnoredFailures> ignored;
@@ -131,6 +135,10 @@ class SectionRunner {
   RowStatus RunRows(SectionTask* task, uint32_t first, uint32_t rows);
   // The same, which may throw where there is no memory.
   RowStatus RunRowsWithin(SectionTask* task, uint32_t first, uint32_t rows);
+  // Adds what row `row` of the task has become, `count` elements of `columns` from `first` on, as
+  // blocks. False, with nothing done, where it becomes none.
+  bool AddBlocks(SectionTask* task, uint32_t row, absl::Span<const Column> columns, uint32_t first,
+                 uint32_t count, const RecordRef& origin, uint64_t path);
   void RunBatch(SectionTask* task);
   // False when nothing follows in this task.
   bool Fail(SectionTask* task, uint32_t row, const absl::Status& status, int stage, bool loading);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/read/row_block.h"
 #include "server/engine/section/sections_ahead.h"
 
 namespace penstock {
@@ -53,10 +54,14 @@ Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     while (*pulled < count) {
       if (!NoteFailures(block)) return Pulled::kFailed;
       if (next_ == elements) break;
-      const absl::Span<const RecordRef> element = Element(block, next_++);
-      out.insert(out.end(), element.begin(), element.end());
-      ++*pulled;
-      ++taken_;
+      const size_t taken = Together(block, elements, count - *pulled);
+      const absl::Span<const RecordRef> all = block.elements;
+      const absl::Span<const RecordRef> some =
+          section_->hands_on_rows ? all : all.subspan(next_, taken);
+      out.insert(out.end(), some.begin(), some.end());
+      next_ += taken;
+      *pulled += taken;
+      taken_ += taken;
       skipped_at_position_ = skipped_;
     }
     // Failures behind the last element are noted when something is asked for behind them.
@@ -75,6 +80,13 @@ Pulled SectionOp::Pull(uint64_t count, RecordList& out, uint64_t* pulled) {
     next_ = next_failure_ = 0;
   }
   return Pulled::kSome;
+}
+
+size_t SectionOp::Together(const SectionTask& block, size_t elements, uint64_t wanted) const {
+  size_t end = std::min<uint64_t>(elements, next_ + wanted);
+  if (next_failure_ < block.failures.size())
+    end = std::min(end, block.failures[next_failure_].before);
+  return end - next_;
 }
 
 absl::Span<const RecordRef> SectionOp::Element(const SectionTask& block, size_t i) const {
@@ -210,8 +222,9 @@ void SectionOp::Ask() {
       input_->Save(partial_->start);
     }
     const size_t before = partial_->records.size();
-    const Pulled result = input_->Pull(section_->block_rows - partial_->rows_before,
-                                       partial_->records, &partial_->rows);
+    const uint64_t rest = section_->block_rows - partial_->rows_before;
+    const uint64_t wanted = std::min(rest, std::max(PartRows(), partial_->rows + 1));
+    const Pulled result = input_->Pull(wanted, partial_->records, &partial_->rows);
     // What its work draws is drawn by the pass, which `repeat` behind it tells too late.
     for (RecordRef& record : absl::MakeSpan(partial_->records).subspan(before))
       record.epoch = LaterPass(record, context_.PassOf(epoch_));
@@ -228,7 +241,11 @@ void SectionOp::Ask() {
       return;
     }
     partial_->input_failed = result == Pulled::kFailed;
-    Push(std::move(partial_));
+    if (result == Pulled::kSome && partial_->rows < rest) {
+      PushPart();
+    } else {
+      Push(std::move(partial_));
+    }
   }
 }
 
@@ -250,6 +267,7 @@ void SectionOp::CountDone() {
     block->counted = true;
     block->bytes = block->element_bytes;
     done_bytes_ += block->bytes;
+    if (block->rows > 0) bytes_of_row_ = block->bytes / block->rows;
     // The largest ones count for longest.
     const uint64_t before = expected_bytes_.value_or(0);
     expected_bytes_ = std::max(block->bytes, before - before / 8);
@@ -268,11 +286,15 @@ void SectionOp::Uncount(const SectionTask& task) {
 void SectionOp::Push(std::unique_ptr<SectionTask> task) {
   task->references = task->records.size();
   references_ahead_ += task->references;
-  task->bytes = CellBytes(task->records);
+  task->bytes = HeldBytes(task->records);
   waiting_bytes_ += task->bytes;
   ++num_waiting_;
   context_.sections.Push(task.get());
   blocks_.push_back(std::move(task));
+}
+
+uint64_t SectionOp::PartRows() const {
+  return std::max<uint64_t>(1, kPartBytes / std::max<uint64_t>(bytes_of_row_, 1));
 }
 
 // Whoever waits is not kept waiting for the rest of the block.

@@ -2,9 +2,10 @@
 // hand over.
 //
 // Tasks run ahead of need, in blocks whose bounds do not depend on time. Where nothing else is
-// ahead, what there is of a block goes in a task of its own: the rest may come late, or never. The
-// position is that of the input in front of the block that was looked at last, and how many of the
-// block's elements have been taken; going there computes one block again.
+// ahead, what there is of a block goes in a task of its own: the rest may come late, or never. A
+// block that is large, by those before it, goes in several. The position is that of the input in
+// front of the block that was looked at last, and how many of the block's elements have been taken;
+// going there computes one block again.
 //
 // Threads:  one at a time (the front's lock).
 // Limits:   kBlocksAhead blocks are in flight or waiting, fewer of many references or of many bytes
@@ -27,6 +28,9 @@ namespace penstock {
 class SectionOp final : public OrderOp {
  public:
   static constexpr size_t kBlocksAhead = 32;
+  // A block that comes to more than this goes in parts: what one step of the work has made is to be
+  // in a cache for the next.
+  static constexpr uint64_t kPartBytes = uint64_t{2} << 20;
   // Behind so many no further block is asked for, unless there is none: batches of millions are
   // blocks too.
   static constexpr uint64_t kReferencesAhead = uint64_t{1} << 20;
@@ -50,6 +54,8 @@ class SectionOp final : public OrderOp {
   Pulled SkipBlocks(uint64_t count, uint64_t* skipped);
   // The references of element `i` of those that a block gives.
   absl::Span<const RecordRef> Element(const SectionTask& block, size_t i) const;
+  // How many of its elements, `wanted` at most, come before the next failure.
+  size_t Together(const SectionTask& block, size_t elements, uint64_t wanted) const;
   // Asks for blocks until enough are on their way.
   void Ask();
   // Whether a further block may be asked for.
@@ -58,6 +64,8 @@ class SectionOp final : public OrderOp {
   void CountDone();
   void Uncount(const SectionTask& task);
   void PushPart();
+  // How many rows a task takes at most, by what those before it came to.
+  uint64_t PartRows() const;
   void Push(std::unique_ptr<SectionTask> task);
   // Lists the failures in front of the next element; false when there are too many of them.
   bool NoteFailures(const SectionTask& block);
@@ -80,6 +88,7 @@ class SectionOp final : public OrderOp {
   uint64_t waiting_bytes_ = 0;                         // of the records of the others
   uint64_t num_waiting_ = 0;                           // which are so many
   std::optional<uint64_t> expected_bytes_;             // of a block, by those that were done before
+  uint64_t bytes_of_row_ = 0;                          // of the one that was counted last
   Pulled input_result_ = Pulled::kSome;                // what the input came to: kEnd or kFailed
   size_t next_ = 0;                                    // element of blocks_.front()
   size_t next_failure_ = 0;                            // the same

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/engine/read/row_block.h"
 
 namespace penstock {
 namespace {
@@ -26,6 +27,7 @@ bool LieInCells(const Column& column, uint32_t rows, const RecordRef* records, u
         bytes.size == 0 ||
         std::any_of(records + size_t{row} * width, records + size_t{row + 1} * width,
                     [&bytes](const RecordRef& record) {
+                      if (RowBlock::HasRow(record)) return RowBlock::Holds(record, bytes);
                       return record.in_cell() && bytes.data >= record.data &&
                              bytes.data + bytes.size <= record.data + record.length;
                     });

@@ -206,6 +206,27 @@ TEST_CASE("what a section hands on does not depend on how much is ahead") {
   CHECK(run(2 * SectionsAhead::kBytes, 2) == expected);
 }
 
+TEST_CASE("a block that is large goes in parts, and its position is the whole block's") {
+  constexpr uint64_t kRows = 8;
+  Fixture test(kRows);
+  test.ahead.set_workers(1);
+  test.Pull(1);
+  test.Do(1, kRows * SectionOp::kPartBytes / 2);
+  REQUIRE(test.Pull(kRows).size() == kRows);
+  CHECK(test.sections.size() > 1);
+  test.Do(1, SectionOp::kPartBytes);
+  CHECK(test.Pull(kRows) == std::vector<uint64_t>{8, 9});
+  Position position;
+  test.op->Save(position);
+
+  Fixture resumed(kRows);
+  resumed.ahead.set_workers(1);
+  REQUIRE(resumed.op->Restore(position).ok());
+  resumed.Pull(1);
+  resumed.Do(1, 1000);
+  CHECK(resumed.Pull(4) == std::vector<uint64_t>{10, 11, 12, 13});
+}
+
 TEST_CASE("behind blocks that the input has left out, a section's position is the input's") {
   constexpr uint64_t kRows = 4;
   Fixture test(kRows);
@@ -227,9 +248,14 @@ TEST_CASE("behind blocks that the input has left out, a section's position is th
   REQUIRE(resumed.op->Restore(position).ok());
   CHECK(position.complete());
   for (Fixture* each : {&test, &resumed}) {
-    each->Pull(kRows);
-    each->Do(1, 1000);
-    CHECK(each->Pull(kRows) == std::vector<uint64_t>{12, 13, 14, 15});
+    // One of them knows of large blocks, which go in parts.
+    std::vector<uint64_t> numbers;
+    while (numbers.size() < kRows) {
+      const std::vector<uint64_t> pulled = each->Pull(kRows - numbers.size());
+      numbers.insert(numbers.end(), pulled.begin(), pulled.end());
+      if (!each->sections.empty()) each->Do(1, 1000);
+    }
+    CHECK(numbers == std::vector<uint64_t>{12, 13, 14, 15});
   }
 }
 

@@ -6,6 +6,8 @@ A block goes through the daemon as one element, so that a record costs neither a
 of it, so that a resume finds them again.
 """
 
+import itertools
+
 import numpy as np
 
 from penstock import _structure
@@ -46,21 +48,45 @@ class _Blocks:
         most_records, most_bytes = self.most_records, self.most_bytes
         # Behind a position blocks end where they do in a run from the beginning, which has seen one.
         records, size, position, has_positions = [], 0, None, start is not None
+        items, largest, failure, taken, wanted = iter(items), 0, None, 0, 0
         item = _NOTHING
         try:
-            for item in items:
-                record, position = item
-                item = _NOTHING
-                if source.gives_rows or most_records == 1:
-                    yield record if position is None else At(record, position)
-                    continue
-                records.append(record)
-                size += len(record) if is_text else 64
-                if position is not None:
-                    has_positions = True
-                if (size >= most_bytes or len(records) >= most_records) and (position is not None or not has_positions):
-                    full, records, size = records, [], 0
-                    yield _at(make(full), position)
+            while failure is None and taken == wanted:
+                # As many as the block surely takes, if they are no larger than those before them: no block waits for records behind it.
+                room = min(most_records - len(records), (most_bytes - size) // largest) if is_text and largest else 1
+                wanted, pairs = max(1, room), []
+                try:
+                    pairs.extend(itertools.islice(items, wanted))
+                except BaseException as error:
+                    failure = error  # behind those that came before it
+                taken = len(pairs)
+                if taken > 1 and (more := _joining(pairs, size, most_bytes)):
+                    new, size, most = more
+                    records += new
+                    largest = max(largest, most)
+                    position = pairs[-1][1]
+                    has_positions = has_positions or any(at is not None for _, at in pairs)
+                    pairs = ()
+                    if (size >= most_bytes or len(records) >= most_records) and (position is not None or not has_positions):
+                        full, records, size = records, [], 0
+                        yield _at(make(full), position)
+                for item in pairs:
+                    record, position = item
+                    item = _NOTHING
+                    if source.gives_rows or most_records == 1:
+                        yield record if position is None else At(record, position)
+                        continue
+                    records.append(record)
+                    length = len(record) if is_text else 64
+                    size += length
+                    largest = max(largest, length)
+                    if position is not None:
+                        has_positions = True
+                    if (size >= most_bytes or len(records) >= most_records) and (position is not None or not has_positions):
+                        full, records, size = records, [], 0
+                        yield _at(make(full), position)
+            if failure is not None:
+                raise failure
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -126,6 +152,17 @@ class _Blocks:
         if not arrays or any(array.dtype != feature.dtype or array.shape != feature.shape for array in arrays):
             arrays = [checked(feature, value) for value in values]
         return np.stack(arrays)
+
+
+def _joining(pairs, size, most_bytes):
+    """The records of pairs, the bytes of a block with them, and those of the largest; None where one is no pair of a text, or the block is full in front of the last."""
+    try:
+        records = [record for record, _ in pairs]
+        lengths = list(map(len, records))
+    except (TypeError, ValueError):
+        return None
+    size += sum(lengths)
+    return None if size - lengths[-1] >= most_bytes else (records, size, max(lengths))
 
 
 class _BlocksAgain(_Blocks):

@@ -1,5 +1,7 @@
 """Results on their way into a tray."""
 
+import collections
+
 import numpy as np
 
 from penstock import _row
@@ -49,7 +51,9 @@ class Output:
         array = checked(self.feature, value)
         if type(array) is _row.Texts:
             lengths = np.ascontiguousarray(array.lengths, np.uint32).view(np.uint8)
-            pieces = [piece if type(piece) is bytes else _bytes_of(piece) for piece in array.pieces]
+            pieces = array.pieces
+            if not set(map(type, pieces)) <= {bytes}:
+                pieces = [piece if type(piece) is bytes else _bytes_of(piece) for piece in pieces]
             return [lengths, *pieces], len(lengths) + sum(map(len, pieces)), array.shape
         if not self.feature.is_string:
             return [np.ascontiguousarray(array).reshape(-1).view(np.uint8)] if array.size else [], array.nbytes, array.shape
@@ -122,11 +126,13 @@ class Rows:
         parts, size, shape = output.encoded(value)
         if size > MAX_ROW_BYTES:
             raise Refused(f"{size} bytes for {output.feature.name!r}, more than a row may have: {MAX_ROW_BYTES}")
-        start = offset = self.end
+        start = self.end
         self.tray.reach_outputs(start + size)
-        for part in () if self.lies_there(value) else parts:
-            self.tray.outputs[offset : offset + len(part)] = part
-            offset += len(part)
+        if not self.lies_there(value):
+            outputs = self.tray.outputs
+            outputs.seek(start)
+            # Without a step of Python's for each.
+            collections.deque(map(outputs.write, parts), maxlen=0)
         output.table[row] = start, size
         output.axes[row] = shape
         self.end = aligned(start + size)
