@@ -250,9 +250,16 @@ def sound():
     yield "flac_cut", sounds["flac 8 mono"][:400]
 
 
+def lz4():
+    """The plain size in three bytes, and a frame."""
+    frames = {case["name"]: case for case in json.loads((_TREE / "tests" / "golden" / "lz4_frames.json").read_text())["cases"]}
+    for name in ("nothing", "noise", "words, sums", "one byte again and again", "a pattern of 7, blocks alone", "long literals, thorough", "several blocks, blocks alone"):
+        yield name.replace(",", "").replace(" ", "_"), struct.pack("<I", frames[name]["bytes"])[:3] + base64.b64decode(frames[name]["frame"])
+
+
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
+                        "lz4": lz4, "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
