@@ -240,6 +240,8 @@ def tar():
     yield "pax", archive(long_names, tarfile.PAX_FORMAT)
     yield "damaged", whole[:1024 + 5] + b"\xff" + whole[1024 + 6:]
     yield "cut", whole[:2000]
+    # What a cell holds (io/record/tar_cell.h): two members of the key "k".
+    yield "cell", (b"\0tarcell" + struct.pack("<6I", 2, 1, 3, 4, 3, 1) + b"kbincls").ljust(64, b"\0") + b"data7" + b"what was there before"
 
 
 def sound():
