@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/arena.h"
+#include "io/arrow/lz4_frame.h"
 
 namespace penstock {
 namespace {
@@ -16,6 +17,45 @@ constexpr int64_t kAsItIs = -1;
 struct FreeContext {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
+
+absl::StatusOr<ArrowMemory> UnpackLz4(absl::Span<const uint8_t> frame, uint64_t claimed) {
+  // No memory is asked for that no frame of these bytes could fill.
+  if (claimed / kMaxLz4Ratio > frame.size()) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes, more than ", frame.size(), " can"));
+  }
+  ArrowMemory memory = AllocateArrowMemory(claimed);
+  const absl::Status status =
+      UnpackLz4Frame(frame, absl::MakeSpan(memory.block.get(), memory.bytes));
+  if (status.ok()) return memory;
+  return absl::DataLossError(
+      absl::StrCat("a compressed buffer cannot be unpacked: ", status.message()));
+}
+
+absl::StatusOr<ArrowMemory> UnpackZstd(absl::Span<const uint8_t> frame, uint64_t claimed) {
+  // Most frames say it themselves: no memory is asked for where the two differ.
+  const unsigned long long said = ZSTD_getFrameContentSize(frame.data(), frame.size());
+  if (said == ZSTD_CONTENTSIZE_ERROR)
+    return absl::DataLossError("a compressed buffer is no zstd frame");
+  if (said != ZSTD_CONTENTSIZE_UNKNOWN && said != claimed) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes, and its frame ", said));
+  }
+  static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) return absl::ResourceExhaustedError("no memory for a zstd decompressor");
+  ArrowMemory memory = AllocateArrowMemory(claimed);
+  const size_t found = ZSTD_decompressDCtx(context.get(), memory.block.get(), memory.bytes,
+                                           frame.data(), frame.size());
+  if (ZSTD_isError(found)) {
+    return absl::DataLossError(
+        absl::StrCat("a compressed buffer cannot be unpacked: ", ZSTD_getErrorName(found)));
+  }
+  if (found != memory.bytes) {
+    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
+                                            " bytes, and holds ", found));
+  }
+  return memory;
+}
 
 }  // namespace
 
@@ -45,30 +85,8 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
   }
   // Arrow's Java writer leaves the frame out then.
   if (claimed == 0 && packed.empty()) return AllocateArrowMemory(0);
-  if (codec != ArrowCodec::kZstd)
-    return absl::InvalidArgumentError("a buffer is compressed by LZ4_FRAME; expected ZSTD");
-  // Most frames say it themselves: no memory is asked for where the two differ.
-  const unsigned long long said = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (said == ZSTD_CONTENTSIZE_ERROR)
-    return absl::DataLossError("a compressed buffer is no zstd frame");
-  if (said != ZSTD_CONTENTSIZE_UNKNOWN && said != static_cast<unsigned long long>(claimed)) {
-    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
-                                            " bytes, and its frame ", said));
-  }
-  static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
-  if (context == nullptr) return absl::ResourceExhaustedError("no memory for a zstd decompressor");
-  ArrowMemory memory = AllocateArrowMemory(static_cast<uint64_t>(claimed));
-  const size_t found = ZSTD_decompressDCtx(context.get(), memory.block.get(), memory.bytes,
-                                           packed.data(), packed.size());
-  if (ZSTD_isError(found)) {
-    return absl::DataLossError(
-        absl::StrCat("a compressed buffer cannot be unpacked: ", ZSTD_getErrorName(found)));
-  }
-  if (found != memory.bytes) {
-    return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
-                                            " bytes, and holds ", found));
-  }
-  return memory;
+  const auto plain = static_cast<uint64_t>(claimed);
+  return codec == ArrowCodec::kLz4Frame ? UnpackLz4(packed, plain) : UnpackZstd(packed, plain);
 }
 
 }  // namespace penstock

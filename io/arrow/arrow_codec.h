@@ -26,7 +26,7 @@ struct ArrowMemory {
 ArrowMemory AllocateArrowMemory(uint64_t bytes);
 
 // The plain bytes, in memory with 64 bytes behind them that may be read. DataLoss for what is no
-// such buffer, without its address; a codec other than kZstd is InvalidArgument.
+// such buffer, without its address. REQUIRES: `codec` is not kNone.
 absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const uint8_t> packed);
 
 }  // namespace penstock

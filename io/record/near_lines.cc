@@ -82,7 +82,12 @@ NearRecords::Cut CutNearLines(RandomAccessFile& file, uint64_t offset, uint64_t 
     const size_t whole = found + (has_end ? 1 : 0);
     if (what == NearLine::kRecord) {
       const bool is_late = length > kLateRecordBytes;
-      take(line.at(), is_late ? static_cast<uint32_t>(whole) : length, is_late ? nullptr : data);
+      const absl::Span<const uint8_t> part(data, length);
+      if (is_late) {
+        take(line.at(), static_cast<uint32_t>(whole), {});
+      } else {
+        take(line.at(), length, {&part, 1});
+      }
     }
     line.PassOver(whole);
   }

@@ -8,15 +8,18 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
 #include "base/file.h"
 
 namespace penstock {
 
 class NearRecords {
  public:
-  // `data`: null for records above kLateRecordBytes. It stays as long as the file object is, and
-  // whoever can write the file may change it.
-  using Take = absl::FunctionRef<void(uint64_t offset, uint32_t length, const uint8_t* data)>;
+  // `parts`: what a cell of `length` bytes is to begin with, one part behind the other; none for
+  // records above kLateRecordBytes. They are the record's bytes, or as much of them as the format
+  // needs, in a form that it knows from them. Whoever can write the file may change them meanwhile.
+  using Parts = absl::Span<const absl::Span<const uint8_t>>;
+  using Take = absl::FunctionRef<void(uint64_t offset, uint32_t length, Parts parts)>;
 
   struct Cut {
     uint64_t next_offset = 0;  // in front of the next record

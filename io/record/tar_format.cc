@@ -11,6 +11,7 @@
 #include "io/record/near_records.h"
 #include "io/record/record_chunk.h"
 #include "io/record/scan_progress.h"
+#include "io/record/tar_cell.h"
 #include "io/record/tar_head.h"
 #include "io/record/tar_near.h"
 #include "io/record/tar_scan.h"
@@ -81,6 +82,7 @@ const std::shared_ptr<const RecordFormat>& TarFormat() {
 
 absl::Status ForEachTarMember(absl::Span<const uint8_t> bytes, std::string* key,
                               absl::FunctionRef<absl::Status(const TarMember&)> take) {
+  if (IsTarCell(bytes)) return ForEachTarCellMember(bytes, key, take);
   TarHead head;
   bool has_key = false;
   while (!bytes.empty()) {

@@ -31,8 +31,9 @@ struct TarMember {
   absl::Span<const uint8_t> data;
 };
 
-// Calls `take` with each member of the sample that `bytes` are, until one fails; `*key` becomes the
-// sample's. DataLoss where they are no sample.
+// Calls `take` with each member of the sample that `bytes` are, as it stands in the file or as a
+// cell holds it (tar_cell.h), until one fails; `*key` becomes the sample's. DataLoss where they are
+// no sample.
 absl::Status ForEachTarMember(absl::Span<const uint8_t> bytes, std::string* key,
                               absl::FunctionRef<absl::Status(const TarMember&)> take);
 

@@ -31,9 +31,32 @@ absl::string_view Field(const uint8_t* at, size_t bytes) {
   return {text, strnlen(text, bytes)};
 }
 
+// `count` octal digits, 8 at most, of which eight bytes may be read. False where one is none.
+bool ReadDigits(const uint8_t* at, int count, uint64_t* number) {
+  uint64_t digits;
+  std::memcpy(&digits, at, sizeof(digits));
+  digits = __builtin_bswap64(digits ^ 0x3030303030303030) >> (64 - 8 * count);
+  if ((digits & 0xF8F8F8F8F8F8F8F8) != 0) return false;
+  // Pairs of them, pairs of those, and these two.
+  digits = (digits & 0x0007000700070007) | (digits & 0x0700070007000700) >> 5;
+  digits = (digits & 0x0000003F0000003F) | (digits & 0x003F0000003F0000) >> 10;
+  *number = (digits & 0xFFF) | (digits >> 20 & 0xFFF000);
+  return true;
+}
+
+// What most programs write: digits alone, of sizes eleven, of sums six. Of 16 bytes.
+bool ReadUsualNumber(const uint8_t* at, size_t bytes, uint64_t* number) {
+  if (bytes == kSumBytes) return at[6] == '\0' && ReadDigits(at, 6, number);
+  uint64_t low = 0;
+  if (at[11] != '\0' || !ReadDigits(at, 8, number) || !ReadDigits(at + 8, 3, &low)) return false;
+  *number = *number << 9 | low;
+  return true;
+}
+
 // A number as text, which spaces may stand around; or, where `may_be_binary`, of 11 bytes. False
 // where it is neither.
 bool ReadNumber(const uint8_t* at, size_t bytes, bool may_be_binary, uint64_t* number) {
+  if (ReadUsualNumber(at, bytes, number)) return true;
   *number = 0;
   if (may_be_binary && at[0] == 0x80) {
     for (size_t i = 1; i < bytes; ++i) {

@@ -18,6 +18,7 @@
 // Cost:     the sum of each header's 512 bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,9 +37,12 @@ class TarHeadsAhead {
  public:
   // Of bytes that lie in memory: the head that is looked at is at bytes[at].
   void At(absl::Span<const uint8_t> bytes, uint64_t at) {
-    uint64_t& before = places_[next_++ % kHeads];
+    // Until there are as many behind it, those of fewer samples.
+    const size_t back = std::min(next_ / 2 * 2, kHeads);
+    const uint64_t before = places_[(next_ - back) % kHeads];
+    places_[next_++ % kHeads] = at;
+    if (back == 0) return;
     const uint64_t ahead = at + (at - before);
-    before = at;
     if (ahead > bytes.size() || bytes.size() - ahead < kTarBlockBytes) return;
     for (size_t line = 0; line < kTarBlockBytes; line += 64)
       __builtin_prefetch(bytes.data() + ahead + line);

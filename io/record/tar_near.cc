@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "io/record/record_chunk.h"
+#include "io/record/tar_cell.h"
 #include "io/record/tar_head.h"
 
 namespace penstock {
@@ -75,29 +77,55 @@ class Cutter {
     const uint64_t end = at_ + head_.bytes + TarPadded(head_.size);
     if (at_ + head_.bytes + head_.size > file_bytes_) return false;
     absl::string_view key, extension;
-    if (head_.is_regular() && !IsTarMeta(head_.path) &&
-        SplitTarPath(head_.path, &key, &extension)) {
+    if (head_.is_regular() &&
+        (IsOfOpenOne(head_.path, &key, &extension) ||
+         (!IsTarMeta(head_.path) && SplitTarPath(head_.path, &key, &extension)))) {
       if (is_open_ && key != key_) {
         if (!EndSample() || at_ >= enough) return false;
       }
       if (!is_open_) {
         begin_ = at_;
         key_.assign(key.data(), key.size());
+        texts_ = key_;
+        members_.clear();
         is_open_ = true;
       }
       end_ = std::min(end, file_bytes_);
+      if (!is_late()) {
+        texts_.append(extension.data(), extension.size());
+        members_.push_back({at_ + head_.bytes, static_cast<uint32_t>(extension.size()),
+                            static_cast<uint32_t>(head_.size)});
+      }
     }
     if (is_open_ && end - begin_ > kMaxRecordBytes) return false;
     at_ = end;
     return true;
   }
 
+  // Short for SplitTarPath() of a path that goes on behind the open sample's key without a folder.
+  // What begins as the archive's own does is left to IsTarMeta().
+  bool IsOfOpenOne(absl::string_view path, absl::string_view* key,
+                   absl::string_view* extension) const {
+    if (!is_open_ || path.size() <= key_.size() || path[key_.size()] != '.' || path[0] == '_' ||
+        path.substr(0, key_.size()) != key_)
+      return false;
+    *key = path.substr(0, key_.size());
+    *extension = path.substr(key_.size() + 1);
+    return extension->find('/') == absl::string_view::npos;
+  }
+  bool is_late() const { return end_ - begin_ > kLateRecordBytes; }
+
   // Hands the sample on; the head that is looked at is the next one's. False where it is not near.
   bool EndSample() {
-    const uint64_t length = end_ - begin_;
-    const bool is_late = length > kLateRecordBytes;
-    if (!is_late && !piece_.Hold(begin_, end_)) return false;
-    take_(begin_, static_cast<uint32_t>(length), is_late ? nullptr : piece_.From(begin_).data());
+    parts_.clear();
+    if (!is_late()) {
+      if (!piece_.Hold(begin_, end_)) return false;
+      WriteTarCellHead(static_cast<uint32_t>(key_.size()), texts_, members_, &cell_head_);
+      parts_.emplace_back(reinterpret_cast<const uint8_t*>(cell_head_.data()), cell_head_.size());
+      for (const TarCellMember& member : members_)
+        parts_.push_back(piece_.From(member.offset).first(member.data_bytes));
+    }
+    take_(begin_, static_cast<uint32_t>(end_ - begin_), parts_);
     is_open_ = false;
     next_ = at_;
     return true;
@@ -113,6 +141,11 @@ class Cutter {
   uint64_t begin_ = 0;
   uint64_t end_ = 0;  // of its last member
   std::string key_;
+  // Of one that is not late: the key and all extensions, and where the data is.
+  std::string texts_;
+  std::vector<TarCellMember> members_;
+  std::string cell_head_;
+  std::vector<absl::Span<const uint8_t>> parts_;
 };
 
 }  // namespace

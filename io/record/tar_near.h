@@ -2,7 +2,8 @@
 // reading them first.
 //
 // Threads:  any; no state.
-// Cost:     the head of each member. Data is not looked at.
+// Cost:     the head of each member. Data is not looked at. Cells get a sample without its heads
+//           (tar_cell.h).
 #pragma once
 
 #include <cstdint>

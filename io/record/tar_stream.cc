@@ -254,7 +254,9 @@ void TarStream::EndSample(RecordChunk* chunk) {
   const uint64_t length = sample_->end - sample_->begin;
   const bool late = is_plain() && (length > kLateRecordBytes || sample_->begin < window().offset());
   chunk->records.push_back({sample_->begin, static_cast<uint32_t>(length), late});
-  const uint64_t end = std::min<uint64_t>(sample_->end - window().offset(), window().size());
+  // The window may have moved past the sample, where what is of none follows a long one.
+  const uint64_t behind = std::max(sample_->end, window().offset()) - window().offset();
+  const uint64_t end = std::min<uint64_t>(behind, window().size());
   if (end > taken()) Take(end - taken());
   sample_.reset();
 }

@@ -31,6 +31,16 @@ RowBytes CopyOf(absl::string_view text, Arena& arena) {
   return {copy, text.size()};
 }
 
+// Whether a member's extension is this one, in whatever case: mostly it is in the same, or another
+// one by its first letter.
+bool IsExtension(const std::string& wanted, absl::string_view found) {
+  constexpr unsigned kCase = 0x20;
+  if (found.size() != wanted.size()) return false;
+  if (wanted.empty()) return true;
+  if (((found[0] ^ wanted[0]) & ~kCase) != 0) return false;
+  return found == wanted || absl::EqualsIgnoreCase(wanted, found);
+}
+
 // Makes features of a sample's members. Members are parts of the sample's bytes, which are not
 // copied.
 class ParseTarSample final : public WorkOp {
@@ -80,7 +90,7 @@ class ParseTarSample final : public WorkOp {
     for (size_t i = 0; i < columns_.size(); ++i) {
       const std::vector<std::string>& extensions = columns_[i].extensions;
       for (size_t rank = 0; rank < extensions.size() && rank <= (*taken)[i]; ++rank) {
-        if (!absl::EqualsIgnoreCase(extensions[rank], member.extension)) continue;
+        if (!IsExtension(extensions[rank], member.extension)) continue;
         if (rank == (*taken)[i]) {
           return absl::DataLossError(
               absl::StrCat("the sample has two members of the extension ", extensions[rank]));

@@ -1,4 +1,7 @@
-"""penstock.audio.decode_audio beside libsndfile's output (tests/golden/make_sound_goldens.py). Needs libsndfile."""
+"""penstock.audio.decode_audio beside libsndfile's output (tests/golden/make_sound_goldens.py), and resample beside torchaudio's (make_resample_goldens.py).
+
+Needs libsndfile.
+"""
 
 import base64
 import json
@@ -14,6 +17,7 @@ import pytest
 import penstock
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "sounds.json").read_text())
+RESAMPLE = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "resample.json").read_text())
 WAV = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "wav.json").read_text())
 FILES = {case["name"]: base64.b64decode(case["file"]) for case in GOLDEN["cases"]}
 
@@ -71,10 +75,80 @@ def test_damaged_files_are_left_out_or_named(tmp_path):
     assert [len(sound) for sound in sounds.ignore_errors()] == [1000, 3000]
 
 
+def resampled(sound, *rates, **options):
+    (element,) = penstock.Dataset.from_tensors(sound).map(lambda x: penstock.audio.resample(x, *rates, **options))
+    return element
+
+
+@pytest.mark.parametrize("case", RESAMPLE["cases"], ids=lambda case: case["name"])
+def test_resampled_sounds_are_torchaudios(case):
+    sound, want = (np.frombuffer(base64.b64decode(case[key]), np.float32).reshape(-1, case["channels"]) for key in ("sound", "want"))
+    found = resampled(sound, case["rate_in"], case["rate_out"], **case["options"])
+    assert found.dtype == np.float32 and found.shape == (case["samples"], case["channels"])
+    inner = slice(case["skip"], len(want) - case["skip"])
+    assert np.abs(found - want)[inner].max() <= case["tolerance"] * np.abs(want).max()
+    if case["channels"] == 1:
+        assert np.array_equal(resampled(sound[:, 0], case["rate_in"], case["rate_out"], **case["options"]), found[:, 0])
+
+
+def test_each_file_has_its_own_rate():
+    """The rate is of the data: of one file after another."""
+    names = ["flac 16", "flac 8 mono", "vorbis mono", "flac 24 of 5"]
+    def both(x):
+        audio, rate = penstock.audio.decode_audio(x, desired_channels=1)
+        same = penstock.audio.decode_audio(x, desired_channels=1, sample_rate=12000)
+        return {"later": penstock.audio.resample(audio, rate, 12000), "at once": same.audio, "rate": same.sample_rate}
+    for name, element in zip(names, penstock.Dataset.from_tensor_slices([FILES[name] for name in names]).map(both)):
+        audio, rate = decoded(FILES[name], desired_channels=1)
+        assert np.array_equal(element["later"], resampled(audio, int(rate), 12000))
+        assert np.array_equal(element["at once"], element["later"]) and element["rate"] == 12000 and element["rate"].dtype == np.int32
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, -1])
+@pytest.mark.parametrize("samples", [1, 100, 362, 363, 400])
+def test_samples_are_counted_at_the_other_rate(samples, channels):
+    """1000 samples of 44,100 Hz are 363 of 16,000."""
+    whole = decoded(FILES["flac 16"], desired_channels=channels, sample_rate=16000)[0]
+    assert len(whole) == 363
+    cut = decoded(FILES["flac 16"], desired_channels=channels, desired_samples=samples, sample_rate=16000)[0]
+    assert np.array_equal(cut[:363], whole[:samples]) and len(cut) == samples and not cut[363:].any()
+
+
+def test_rates_that_cannot_be_are_the_record_s_errors():
+    sounds = penstock.Dataset.from_tensor_slices({"rate": np.array([8000, 0, 1048573, 4000], np.int64), "sound": np.ones((4, 8), np.float32)})
+    sounds = sounds.map(lambda x: penstock.audio.resample(x["sound"], x["rate"], 8000))
+    with pytest.raises(penstock.DataLossError, match="rate_in.* 0"):
+        list(sounds)
+    assert [len(sound) for sound in sounds.ignore_errors()] == [8, 16]
+    wav = bytearray(bytes.fromhex(WAV["cases"][0]["file"]))
+    wav[24:28] = (1048573).to_bytes(4, "little")
+    with pytest.raises(penstock.DataLossError, match="decode_audio: from 1048573 to 999983 samples a second takes more than 4194304 coefficients"):
+        decoded(bytes(wav), sample_rate=999983)
+
+
+@pytest.mark.parametrize("sound, rates, options, message", [
+    (np.zeros(9), (8, 4), {}, r"samples: expected float32 of shape \(samples,\) or \(samples, channels\), found float64 \(9,\)"),
+    (np.zeros((1, 2, 3), np.float32), (8, 4), {}, "samples: expected float32 of shape"),
+    (np.zeros(9, np.float32), (0, 4), {}, "rate_in: expected .* 1 to 1048576"),
+    (np.zeros(9, np.float32), (4, 2**21), {}, "rate_out: expected .* 1 to 1048576"),
+    (np.zeros(9, np.float32), (1048573, 999983), {}, "rate_in: .*takes more than 4194304 coefficients"),
+    (np.zeros(9, np.float32), (8, 4), {"rolloff": 0}, "rolloff: expected a constant of 0.01 to 1"),
+    (np.zeros(9, np.float32), (8, 4), {"lowpass_filter_width": 0}, "lowpass_filter_width: expected .* 1 to 1024"),
+    (np.zeros(9, np.float32), (8, 4), {"beta": 101.0}, "beta: expected a constant of 0 to 100"),
+    (np.zeros(9, np.float32), (8, 4), {"resampling_method": "linear"}, 'resampling_method: expected "sinc_interp_hann" or'),
+    (np.zeros((300_000_000 // 4096, 1), np.float32), (1, 2**17), {}, "rate_out: expected fewer samples"),
+])
+def test_wrong_arguments_of_resample(sound, rates, options, message):
+    with pytest.raises(penstock.InvalidArgumentError, match=message):
+        resampled(sound, *rates, **options)
+
+
 @pytest.mark.parametrize("options, message", [
     ({"desired_channels": 0}, "desired_channels: expected a constant of 1 to 1024, or -1"),
     ({"desired_channels": 1025}, "desired_channels: expected an integer constant of -1 to 1024, found 1025"),
     ({"desired_samples": 0}, "desired_samples: expected a constant of at least 1, or -1"),
+    ({"sample_rate": 0}, "sample_rate: expected a constant of 1 to 1048576, or -1"),
+    ({"sample_rate": 1048577}, "sample_rate: expected an integer constant of -1 to 1048576, found 1048577"),
 ])
 def test_wrong_arguments(options, message):
     with pytest.raises(penstock.InvalidArgumentError, match=message):

@@ -62,6 +62,12 @@ TEST_CASE("A wrong expression is refused with its place") {
        "reshape has no argument \"shapee\", did you mean \"shape\"?"},
       {"y = reshape(f, x=[2, 2])", "argument \"x\" is given twice"},
       {"y = reshape(x=f, [2, 2])", "a positional argument after a keyword argument"},
+      {"y = resample_audio(s, 8000, 16000)",
+       "resample_audio: samples: expected float32 of shape (samples,) or (samples, channels), "
+       "found int64 ()"},
+      {"y = resample_audio(f, 8000, 0)",
+       "rate_out: expected an integer constant of 1 to 1048576, found 0"},
+      {"y = resample_audio(f, 8000, 4, rolloff=2)", "rolloff: expected a constant of 0.01 to 1"},
       {"y = f + img", "add: shapes do not broadcast: float32 (4,) and uint8 (6, 5, 3)"},
       {"y = reshape(f, [3])", "reshape: expected a shape of 4 elements like (4,), found (3,)"},
       {"y = f[4]", "index 4 is out of an axis of 4: float32 (4,)"},

@@ -240,6 +240,8 @@ def tar():
     yield "pax", archive(long_names, tarfile.PAX_FORMAT)
     yield "damaged", whole[:1024 + 5] + b"\xff" + whole[1024 + 6:]
     yield "cut", whole[:2000]
+    # What a cell holds (io/record/tar_cell.h): two members of the key "k".
+    yield "cell", (b"\0tarcell" + struct.pack("<6I", 2, 1, 3, 4, 3, 1) + b"kbincls").ljust(64, b"\0") + b"data7" + b"what was there before"
 
 
 def sound():
@@ -250,9 +252,16 @@ def sound():
     yield "flac_cut", sounds["flac 8 mono"][:400]
 
 
+def lz4():
+    """The plain size in three bytes, and a frame."""
+    frames = {case["name"]: case for case in json.loads((_TREE / "tests" / "golden" / "lz4_frames.json").read_text())["cases"]}
+    for name in ("nothing", "noise", "words, sums", "one byte again and again", "a pattern of 7, blocks alone", "long literals, thorough", "several blocks, blocks alone"):
+        yield name.replace(",", "").replace(" ", "_"), struct.pack("<I", frames[name]["bytes"])[:3] + base64.b64decode(frames[name]["frame"])
+
+
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
+                        "lz4": lz4, "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)

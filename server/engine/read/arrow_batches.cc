@@ -129,12 +129,7 @@ class ArrowBatches::FileBuilder {
     // All of a batch or nothing.
     const size_t num_places = all_.places_.size();
     absl::Status status;
-    if (batch.codec == ArrowCodec::kLz4Frame) {
-      status = absl::InvalidArgumentError(
-          "its buffers are compressed by LZ4_FRAME; expected ZSTD or none: write it with "
-          "compression "
-          "\"zstd\" or \"uncompressed\"");
-    } else if (batch.dictionary) {
+    if (batch.dictionary) {
       status = TakeDictionary(batch);
     } else {
       status = TakeRows(batch);

@@ -101,13 +101,14 @@ bool CutNear(const std::shared_ptr<RandomAccessFile>& file, CellCache& cells, Re
   const PendingCall call("reading", file->path(), request->offset);
   const NearRecords::Cut cut =
       records->CutNear(near, request->offset, request->max_bytes,
-                       [&](uint64_t offset, uint32_t length, const uint8_t* data) {
-                         uint8_t* cell = nullptr;
-                         if (data != nullptr) {
-                           cell = cells.Take(length);
-                           CopyAhead(data, length, cell);
-                           chunk->bytes_read += length;
+                       [&](uint64_t offset, uint32_t length, NearRecords::Parts parts) {
+                         uint8_t* const cell = parts.empty() ? nullptr : cells.Take(length);
+                         uint8_t* to = cell;
+                         for (const absl::Span<const uint8_t> part : parts) {
+                           CopyAhead(part.data(), part.size(), to);
+                           to += part.size();
                          }
+                         if (!parts.empty()) chunk->bytes_read += length;
                          request->records.push_back({cell, offset, length, request->file, 0});
                        });
   if (!near.CheckNear().ok()) {

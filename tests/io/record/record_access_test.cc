@@ -113,10 +113,15 @@ Found ReadNear(const Case& c, const NearRecords& near, uint64_t at_a_time) {
   Arena arena;
   for (uint64_t at = 0;;) {
     const NearRecords::Cut cut = near.CutNear(
-        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, const uint8_t* data) {
-          CHECK((data == nullptr) == (length > kLateRecordBytes));
-          absl::Span<const uint8_t> bytes(data, length);
-          if (data == nullptr) bytes = *c.format->access()->Read(*file, offset, length, arena);
+        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, NearRecords::Parts parts) {
+          CHECK(parts.size() == (length > kLateRecordBytes ? 0 : 1));
+          absl::Span<const uint8_t> bytes;
+          if (!parts.empty()) {
+            bytes = parts.front();
+            CHECK(bytes.size() == length);
+          } else {
+            bytes = *c.format->access()->Read(*file, offset, length, arena);
+          }
           found.records.emplace_back(bytes.begin(), bytes.end());
           found.offsets.push_back(offset);
         });

@@ -113,10 +113,15 @@ Found ReadNear(const std::string& bytes, OnDamage on_damage, uint64_t at_a_time,
   Found found;
   while (true) {
     const NearRecords::Cut cut = records->CutNear(
-        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, const uint8_t* data) {
-          CHECK((data == nullptr) == (length > kLateRecordBytes));
-          found.samples.push_back(data == nullptr ? LateSampleOf(*file, offset, length)
-                                                  : SampleOf({data, length}));
+        *file, at, at_a_time, [&](uint64_t offset, uint32_t length, NearRecords::Parts parts) {
+          CHECK(parts.empty() == (length > kLateRecordBytes));
+          // A cell of the sample's own length, in which something else was before.
+          std::vector<uint8_t> cell;
+          for (const auto part : parts) cell.insert(cell.end(), part.begin(), part.end());
+          CHECK(cell.size() <= length);
+          cell.resize(length, 0xEE);
+          found.samples.push_back(parts.empty() ? LateSampleOf(*file, offset, length)
+                                                : SampleOf(cell));
           found.offsets.push_back(offset);
         });
     if (cut.is_end) return found;
@@ -236,6 +241,44 @@ TEST_CASE("Samples around the limits of a window, of cells and of a piece come w
     const Found rest = ReadAll(bytes, Compression::kNone, OnDamage::kFail, all.offsets[i]);
     CHECK((rest.samples == Samples(samples.begin() + i, samples.end())));
   }
+}
+
+TEST_CASE("A path that begins as the sample before it may be of another sample, or of none") {
+  const std::string bytes = TarArchive({{"a.bin", "1"},
+                                        {"a.x/c.bin", "2"},
+                                        {"a.x/c.cls", "3"},
+                                        {"__a.b", "4"},
+                                        {"__a.b__", "of the archive"},
+                                        {"__a.c", "5"},
+                                        {"ab.bin", "6"},
+                                        {"a.bin", "7"},
+                                        {"a", "of none"},
+                                        {"a.", "8"}});
+  const Samples samples = {{"a", {{"bin", "1"}}},
+                           {"a.x/c", {{"bin", "2"}, {"cls", "3"}}},
+                           {"__a", {{"b", "4"}, {"c", "5"}}},
+                           {"ab", {{"bin", "6"}}},
+                           {"a", {{"bin", "7"}, {"", "8"}}}};
+  CHECK((ReadAll(bytes, Compression::kNone).samples == samples));
+  CHECK((ReadByIndex(bytes).samples == samples));
+}
+
+TEST_CASE("A long member of no sample behind a long sample costs none") {
+  std::vector<std::pair<std::string, std::string>> members;
+  Samples samples;
+  for (int i = 0; i < 30; ++i) {
+    const std::string key = absl::StrCat("k", i);
+    const std::string data(i % 3 == 0 ? 300'000 : 9'000 * (i % 2) + 10, 'a');
+    members.emplace_back(key + ".bin", data);
+    members.emplace_back("README", std::string(i % 4 == 1 ? 10 : 400'000, 'r'));
+    samples.push_back({key, {{"bin", data}}});
+  }
+  const std::string bytes = TarArchive(members);
+  const Found all = ReadAll(bytes, Compression::kNone);
+  CHECK(all.error.ok());
+  CHECK((all.samples == samples));
+  CHECK((ReadByIndex(bytes).samples == samples));
+  CHECK(ScanAgrees(bytes, all));
 }
 
 // Two members for each of five keys, of which `index` counts the members.
