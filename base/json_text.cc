@@ -1,6 +1,7 @@
 #include "base/json_text.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #if defined(__SSE2__)
@@ -116,26 +117,21 @@ const char* FindBackslash(const char* at, const char* end, const char* readable)
   return std::min(at, end);
 }
 
-char OneByteEscape(char byte) {
-  switch (byte) {
-    case '"':
-    case '\\':
-    case '/':
-      return byte;
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    default:
-      return '\0';
-  }
+// What the byte behind a backslash stands for; 0: it is a 'u', or wrong.
+constexpr std::array<char, 256> OneByteEscapes() {
+  std::array<char, 256> escapes{};
+  escapes['"'] = '"';
+  escapes['\\'] = '\\';
+  escapes['/'] = '/';
+  escapes['b'] = '\b';
+  escapes['f'] = '\f';
+  escapes['n'] = '\n';
+  escapes['r'] = '\r';
+  escapes['t'] = '\t';
+  return escapes;
 }
+constexpr std::array<char, 256> kOneByteEscapes = OneByteEscapes();
+char OneByteEscape(char byte) { return kOneByteEscapes[static_cast<uint8_t>(byte)]; }
 
 // Copies up to the next backslash or the end, whole registers at a time. What is written beyond is
 // written again, or is no more than is left of the string.
@@ -237,12 +233,11 @@ absl::string_view JsonTokens::text(size_t token) const {
 }
 
 bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
-  const size_t first = begin(token);
-  const absl::string_view whole = text(token);
-  if (whole.size() < 2 || whole.back() != '"') {
-    *fault = {"a string has no end", passed_ + first};
+  if (!IsString(token)) {
+    *fault = {"a string has no end", offset(token)};
     return false;
   }
+  const absl::string_view whole = text(token);
   const char* const end = whole.data() + whole.size() - 1;
   const char* at = whole.data() + 1;
   while ((at = FindBackslash(at, end, text_ + size_)) < end) {
@@ -259,10 +254,27 @@ bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
 }
 
 JsonScalar JsonScalarOf(absl::string_view token) {
-  if (token == "null") return JsonScalar::kNull;
-  if (token == "true") return JsonScalar::kTrue;
-  if (token == "false") return JsonScalar::kFalse;
-  if (token == "NaN" || token == "Infinity" || token == "-Infinity") return JsonScalar::kNotFinite;
+  if (token.empty()) return JsonScalar::kNone;
+  const auto word = [token](absl::string_view expected, JsonScalar kind) {
+    return token == expected ? kind : JsonScalar::kNone;
+  };
+  switch (token[0]) {
+    case 'n':
+      return word("null", JsonScalar::kNull);
+    case 't':
+      return word("true", JsonScalar::kTrue);
+    case 'f':
+      return word("false", JsonScalar::kFalse);
+    case 'N':
+      return word("NaN", JsonScalar::kNotFinite);
+    case 'I':
+      return word("Infinity", JsonScalar::kNotFinite);
+    case '-':
+      if (token == "-Infinity") return JsonScalar::kNotFinite;
+      break;
+    default:
+      break;
+  }
   const char* at = token.data();
   const char* const end = at + token.size();
   const auto digits = [&at, end] {
@@ -415,19 +427,25 @@ JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& toke
   return fault ? fault : tokens.CheckEnd(end);
 }
 
-size_t WriteJsonString(absl::string_view string, char* to, char** to_end) {
+bool WriteJsonString(absl::string_view string, size_t plain, char* to, char** to_end,
+                     size_t* lone) {
   const char* from = string.data();
   const char* const end = from + string.size();
-  size_t lone = 0;
+  *lone = 0;
+  if (plain > 0) std::memcpy(to, from, plain);
+  from += plain;
+  to += plain;
   while (true) {
     from = CopyPlain(from, end, &to);
     if (from == end) break;
-    if (from[1] != 'u') {
-      *to++ = OneByteEscape(from[1]);
+    if (end - from < 2) return false;
+    if (const char meant = OneByteEscape(from[1]); meant != '\0') {
+      *to++ = meant;
       from += 2;
       continue;
     }
-    int32_t code = CodeUnit(from + 2);
+    int32_t code = from[1] == 'u' && end - from >= 6 ? CodeUnit(from + 2) : -1;
+    if (code < 0) return false;
     from += 6;
     if (code >= 0xd800 && code < 0xe000) {
       const int32_t low = code < 0xdc00 && end - from >= 6 && from[0] == '\\' && from[1] == 'u'
@@ -438,20 +456,21 @@ size_t WriteJsonString(absl::string_view string, char* to, char** to_end) {
         from += 6;
       } else {
         code = 0xfffd;
-        ++lone;
+        ++*lone;
       }
     }
     to = WriteCodePoint(code, to);
   }
   *to_end = to;
-  return lone;
+  return true;
 }
 
 size_t AppendJsonString(absl::string_view string, std::string* out) {
   const size_t before = out->size();
   out->resize(before + string.size());
   char* end = nullptr;
-  const size_t lone = WriteJsonString(string, out->data() + before, &end);
+  size_t lone = 0;
+  (void)WriteJsonString(string, 0, out->data() + before, &end, &lone);
   out->resize(end - out->data());
   return lone;
 }

@@ -54,8 +54,12 @@ class JsonTokens {
   size_t offset(size_t token) const { return passed_ + begin(token); }
   // All of a token that is no bracket, comma or colon; of a string with its quotation marks.
   absl::string_view text(size_t token) const;
-  // The bytes of a string between its quotation marks, as they stand. REQUIRES: Pass() was content
-  // with it.
+  // Whether a token begins and ends as a string does. Its escapes may be wrong.
+  bool IsString(size_t token) const {
+    const absl::string_view whole = text(token);
+    return whole.size() >= 2 && whole.front() == '"' && whole.back() == '"';
+  }
+  // The bytes of a string between its quotation marks, as they stand. REQUIRES: IsString().
   absl::string_view string(size_t token) const {
     const absl::string_view whole = text(token);
     return whole.substr(1, whole.size() - 2);
@@ -66,7 +70,8 @@ class JsonTokens {
   size_t Pass(size_t token, JsonFault* fault, size_t around = 0) const;
   // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its
   // quotation marks and with escapes as they stand, and the token of its value, which nobody has
-  // looked at yet. REQUIRES: kind(token) is '{'.
+  // looked at yet. True: the caller looks at the value, for which IsString() is true, and nobody
+  // else does. REQUIRES: kind(token) is '{'.
   template <typename Visit>
   size_t PassObject(size_t token, JsonFault* fault, const Visit& visit) const;
   // The token behind a value that Pass() was content with.
@@ -100,8 +105,8 @@ size_t JsonTokens::PassObject(size_t token, JsonFault* fault, const Visit& visit
   bool is_last = kind(token) == '}';
   while (!is_last) {
     if (!PassKey(token, fault)) return token;
-    visit(string(token), token + 2);
-    token = Pass(token + 2, fault, /*around=*/1);
+    const bool looks = visit(string(token), token + 2);
+    token = looks ? token + 3 : Pass(token + 2, fault, /*around=*/1);
     if (*fault || !PassComma(token, &is_last, fault)) return token;
     if (!is_last) ++token;
   }
@@ -119,8 +124,9 @@ JsonFault CheckJsonText(absl::string_view text, bool any_bytes, JsonTokens& toke
 // What the bytes of a string mean that Pass() was content with, at the end of `*out`: escapes
 // resolved. Lone surrogates become U+FFFD; returns how many there were.
 size_t AppendJsonString(absl::string_view string, std::string* out);
-// The same into memory with room for as many bytes as the string has, which it never exceeds.
-// `*end`: behind the last one.
-size_t WriteJsonString(absl::string_view string, char* to, char** end);
+// The same of a string that IsString() alone was asked about, into memory with room for as many
+// bytes as the string has, which it never exceeds. `*end`: behind the last one. `plain`: so many
+// bytes in front have no escape. False: an escape that there is not.
+bool WriteJsonString(absl::string_view string, size_t plain, char* to, char** end, size_t* lone);
 
 }  // namespace penstock

@@ -1,7 +1,9 @@
 """JSON lines beside simdjson's own loop: a part of `./dev bench text`.
 
 json            documents of some 1.7 KB, of which `id` (int64) and `text` (string) are decoded into batches of 256, by the engine (bench_engine_alone)
-                and by a bare loop of simdjson's On-Demand interface (bench_loop_json), on as many threads. `scan` is the engine without decoding.
+                and by two bare loops of simdjson (bench_loop_json), on as many threads: by its On-Demand interface ("simdjson"), which looks at a document up
+                to the second field, and by its document tree ("simdjson, whole documents"), which checks each document to its end, as decode_json does.
+                `scan` is the engine without decoding.
 
 `ours` and `theirs` are medians of documents a second by turns on the same warm files, `ratio`, `min` and `max` the median and the extremes of ours /
 theirs over the turns, `cpu_ratio` the median of their CPU seconds a document over ours.
@@ -73,6 +75,16 @@ def spec(folder, decodes):
     return path
 
 
+def compared(pairs):
+    ratios = [ours["examples_per_s"] / theirs["examples_per_s"] for ours, theirs in pairs]
+    cpu = [theirs["cpu_s_per_million"] / ours["cpu_s_per_million"] for ours, theirs in pairs]
+    rates = [statistics.median(side["examples_per_s"] for side in sides) for sides in zip(*pairs)]
+    return {
+        "ours": round(rates[0]), "theirs": round(rates[1]), "ratio": round(statistics.median(ratios), 3), "cpu_ratio": round(statistics.median(cpu), 3),
+        "min": round(min(ratios), 3), "max": round(max(ratios), 3), "runs": len(pairs),
+    }  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
@@ -88,19 +100,15 @@ def main():
         log(f"{documents} documents of {size:.0f} bytes")
         loop = [BIN / "bench_loop_json", "--files", f"{folder}/part-*.jsonl", "--threads", arguments.threads, "--seconds", seconds]
         engine = [BIN / "bench_engine_alone", "--workers", arguments.threads, "--seconds", seconds, "--spec"]
-        pairs, scans = [], []
-        for _ in range(turns):
-            pairs.append((run_json([*engine, spec(folder, True)]), run_json(loop)))
-            scans.append(run_json([*engine, spec(folder, False)]))
-        ratios = [ours["examples_per_s"] / theirs["examples_per_s"] for ours, theirs in pairs]
-        cpu = [theirs["cpu_s_per_million"] / ours["cpu_s_per_million"] for ours, theirs in pairs]
-        rates = [statistics.median(side["examples_per_s"] for side in sides) for sides in zip(*pairs)]
-        scan = statistics.median(side["examples_per_s"] for side in scans)
-        print(json.dumps({
-            "case": "json", "peer": "simdjson", "ours": round(rates[0]), "theirs": round(rates[1]), "ratio": round(statistics.median(ratios), 3),
-            "cpu_ratio": round(statistics.median(cpu), 3), "min": round(min(ratios), 3), "max": round(max(ratios), 3), "runs": turns,
-            "scan": round(scan), "bytes_per_document": round(size), "threads": arguments.threads,
-        }), flush=True)  # fmt: skip
+        whole = [loop[0], "--whole", *loop[1:]]
+        programs = ([*engine, spec(folder, True)], loop, whole, [*engine, spec(folder, False)])
+        ran = [[run_json(words) for words in programs] for _ in range(turns)]
+        more = {
+            "scan": round(statistics.median(turn[3]["examples_per_s"] for turn in ran)), "bytes_per_document": round(size), "threads": arguments.threads,
+            "load": round(os.getloadavg()[0], 1),
+        }  # fmt: skip
+        for peer, place in (("simdjson", 1), ("simdjson, whole documents", 2)):
+            print(json.dumps({"case": "json", "peer": peer, **compared([(turn[0], turn[place]) for turn in ran]), **more}), flush=True)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/staying_room.h"
 #include "base/stop_flag.h"
 #include "base/utf8.h"
 #include "server/codec/json_number.h"
@@ -36,8 +37,11 @@ class JsonDecoder::Walk {
         tokens_(scratch.tokens) {}
 
   // Checks the whole document, and then decodes it. The keys of a document that is an object are
-  // looked up on the way.
-  absl::Status Run() {
+  // looked up on the way. `defers`: strings that are wanted are checked when they are decoded, so
+  // that their bytes are gone through once; what is told of a document in which something is wrong
+  // need not be what is wrong first.
+  absl::Status Run(bool defers) {
+    defers_ = defers;
     JsonFault fault;
     const Node& root = paths_.node(0);
     const bool is_object =
@@ -46,12 +50,15 @@ class JsonDecoder::Walk {
     if (is_object) {
       Forget(root.keys);
       size_t guess = 0;
-      end = tokens_.PassObject(
-          0, &fault, [&](absl::string_view key, size_t value) { Note(root, key, value, &guess); });
+      end = tokens_.PassObject(0, &fault, [&](absl::string_view key, size_t value) {
+        const int child = Note(root, key, value, &guess);
+        return defers_ && child >= 0 && paths_.node(child).is_text && tokens_.IsString(value);
+      });
     } else {
       end = tokens_.Pass(0, &fault);
     }
     if (!fault) fault = tokens_.CheckEnd(end);
+    if (!fault) fault = of_earlier_;
     if (fault) return absl::DataLossError(DescribeJsonFault(fault));
     if (is_object) {
       (void)VisitFound(root.keys);
@@ -94,7 +101,7 @@ class JsonDecoder::Walk {
     size_t guess = 0;
     ++token;
     while (tokens_.kind(token) != '}') {
-      Note(node, tokens_.string(token), token + 2, &guess);
+      (void)Note(node, tokens_.string(token), token + 2, &guess);
       token = tokens_.Skip(token + 2);
       if (tokens_.kind(token) == ',') ++token;
     }
@@ -102,15 +109,20 @@ class JsonDecoder::Walk {
     return VisitFound(node.keys);
   }
 
-  // Of a key that comes twice the last one counts.
-  void Note(const Node& node, absl::string_view key, size_t value, size_t* guess) {
+  // Of a key that comes twice the last one counts. The node that wants it, or -1.
+  int Note(const Node& node, absl::string_view key, size_t value, size_t* guess) {
     int child = paths_.FindKey(node, key, guess);
     if (child < 0 && std::memchr(key.data(), '\\', key.size()) != nullptr) {
       std::string plain;
       (void)AppendJsonString(key, &plain);
       child = paths_.FindKey(node, plain, guess);
     }
-    if (child >= 0) scratch_.found[child] = value;
+    if (child < 0) return child;
+    size_t& found = scratch_.found[child];
+    // One that nobody decodes was perhaps not looked at either.
+    if (defers_ && found != kNotFound && !of_earlier_) (void)tokens_.Pass(found, &of_earlier_);
+    found = value;
+    return child;
   }
 
   // Nothing is found yet of an object's or list's nodes.
@@ -190,28 +202,33 @@ class JsonDecoder::Walk {
     const absl::string_view text = tokens_.string(token);
     JsonValues& values = scratch_.values[field];
     size_t lone = 0;
-    const bool has_escapes = std::memchr(text.data(), '\\', text.size()) != nullptr;
+    bool are_escapes = true;
+    const void* const escape = std::memchr(text.data(), '\\', text.size());
+    const size_t plain = escape == nullptr
+                             ? text.size()
+                             : static_cast<size_t>(static_cast<const char*>(escape) - text.data());
     if (!fields_[field].shape.empty()) {
       const size_t before = values.bytes.size();
       values.bytes.resize(before + text.size());
       char* const to = reinterpret_cast<char*>(values.bytes.data()) + before;
       char* end = to + text.size();
-      if (has_escapes) {
-        lone = WriteJsonString(text, to, &end);
+      if (escape != nullptr) {
+        are_escapes = WriteJsonString(text, plain, to, &end, &lone);
       } else if (!text.empty()) {
         std::memcpy(to, text.data(), text.size());
       }
       values.bytes.resize(before + (end - to));
       values.sizes.push_back(static_cast<uint32_t>(end - to));
-    } else if (has_escapes) {
-      char* const to = reinterpret_cast<char*>(arena_.Allocate(text.size()));
-      char* end = nullptr;
-      lone = WriteJsonString(text, to, &end);
+    } else if (escape != nullptr) {
+      char* const to = reinterpret_cast<char*>(StayingRoom::AllocateThereOr(arena_, text.size()));
+      char* end = to;
+      are_escapes = WriteJsonString(text, plain, to, &end, &lone);
       values.view = {reinterpret_cast<const uint8_t*>(to), static_cast<size_t>(end - to)};
     } else {
       values.view = {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
     }
     ++values.count;
+    if (!are_escapes) return Wrong(field, index, token, "expected escapes", "others in: ");
     if (lone == 0 || replaces_) return true;
     return Wrong(field, index, token, "expected characters", "a lone surrogate in: ");
   }
@@ -310,6 +327,8 @@ class JsonDecoder::Walk {
   Arena& arena_;
   JsonScratch& scratch_;
   const JsonTokens& tokens_;
+  bool defers_ = false;
+  JsonFault of_earlier_;  // of values whose key came again
   absl::Status status_;
 };
 
@@ -330,10 +349,14 @@ absl::Status JsonDecoder::Decode(absl::string_view document, absl::Span<const Ta
   scratch.values.resize(fields_.size());
   scratch.found.resize(paths_.size());
   scratch.places.resize(JsonStep::kStepsMax + 1);
-  for (size_t i = 0; i < fields_.size(); ++i)
-    ClearJsonValues(fields_[i], targets[i].to, &scratch.values[i]);
-  absl::Status status = Walk(*this, arena, scratch).Run();
-  if (!status.ok()) return status;
+  for (const bool defers : {true, false}) {
+    for (size_t i = 0; i < fields_.size(); ++i)
+      ClearJsonValues(fields_[i], targets[i].to, &scratch.values[i]);
+    absl::Status status = Walk(*this, arena, scratch).Run(defers);
+    if (status.ok()) break;
+    // What is wrong first is found by going through it once more.
+    if (!defers) return status;
+  }
   for (size_t i = 0; i < fields_.size(); ++i) {
     if (targets[i].row != nullptr)
       MakeJsonRow(fields_[i], scratch.values[i], arena, targets[i].row, targets[i].dims);

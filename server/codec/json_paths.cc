@@ -23,6 +23,13 @@ JsonPaths::JsonPaths(const std::vector<JsonField>& fields) {
     }
     nodes_[node].here.push_back(field);
   }
+  for (Node& node : nodes_) {
+    node.is_text =
+        !node.here.empty() && node.here.size() == node.below.size() &&
+        std::all_of(node.here.begin(), node.here.end(), [&](size_t field) {
+          return fields[field].type.dtype == DType::kString && fields[field].shape.empty();
+        });
+  }
   by_key_.resize(nodes_.size());
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].keys.size() <= kFewKeys) continue;

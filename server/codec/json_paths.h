@@ -26,6 +26,7 @@ class JsonPaths {
     std::vector<int> places;    // of single ones
     std::vector<size_t> here;   // fields whose value it is
     std::vector<size_t> below;  // those, and all of the nodes below it
+    bool is_text = false;       // it is the value of string scalars, and of nothing else
 
     bool wants_object() const { return !keys.empty(); }
     bool wants_list() const { return each >= 0 || !places.empty(); }

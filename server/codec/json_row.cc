@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "base/packed_row.h"
+#include "base/staying_room.h"
 
 namespace penstock {
 namespace {
@@ -28,7 +29,7 @@ void PutDefault(const JsonField& field, Arena& arena, JsonValues* values) {
   const std::string& value = field.default_strings[one_of(field.default_strings.size())];
   const auto* const bytes = reinterpret_cast<const uint8_t*>(value.data());
   if (field.shape.empty()) {
-    uint8_t* const to = arena.Allocate(value.size());
+    uint8_t* const to = StayingRoom::AllocateThereOr(arena, value.size());
     if (!value.empty()) std::memcpy(to, bytes, value.size());
     values->view = {to, value.size()};
   } else {

@@ -128,10 +128,9 @@ class JsonTokenizer final : public Tokenizer {
           if (parts_.normalizer != nullptr) {
             // Where the first character goes, what is left begins elsewhere.
             std::string first(piece.substr(0, CodePointBytes(static_cast<uint8_t>(piece[0]))));
-            parts_.normalizer->Apply(&first);
-            begins = begins && !first.empty();
             scratch.text.assign(piece);
-            parts_.normalizer->Apply(&scratch.text);
+            parts_.normalizer->ApplyWithFirst(&scratch.text, &first);
+            begins = begins && !first.empty();
             piece = scratch.text;
           }
           return parts_.added.ForEachPiece(

@@ -41,7 +41,7 @@ ALLOWED = {
     "server/text/model": {"base", "server/text/unicode", "server/text/bpe", "server/text/parts"},
     "server/text/process": {"server/text/parts"},
     "server/text/decode": {"base", "server/text/unicode", "server/text/parts", "server/text/model"},
-    "server/text/sentencepiece": {"base", "server/codec", "server/text/bpe"},
+    "server/text/sentencepiece": {"base", "server/codec", "server/text/bpe", "server/text/parts"},
     "server/text": {
         "base", "io/file", "server/text/unicode", "server/text/bpe", "server/text/scan",
         "server/text/parts", "server/text/sentencepiece",

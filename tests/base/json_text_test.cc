@@ -158,5 +158,17 @@ TEST_CASE("Escapes mean characters, and lone surrogates are counted") {
   }
 }
 
+TEST_CASE("Escapes that there are not are found where a string is written") {
+  for (const absl::string_view wrong : {R"(\x)", R"(abc\)", R"(\u12)", R"(\u12g4)", R"(\n\U0041)",
+                                        R"(01234567890123456789012345678901234\ )"}) {
+    INFO(wrong);
+    std::string out(wrong.size(), ' ');
+    char* end = nullptr;
+    size_t lone = 0;
+    for (const size_t plain : {size_t{0}, wrong.find('\\')})
+      CHECK(!WriteJsonString(wrong, plain, out.data(), &end, &lone));
+  }
+}
+
 }  // namespace
 }  // namespace penstock

@@ -116,9 +116,9 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path):
     with pytest.raises(penstock.InvalidArgumentError, match=r"pieces: expected one by which a text is cut, found none \(.*tokenizer\.json\)"):
         ids_of(["a"], path)
     spec = json.loads((FOLDER / "gpt2.json").read_text())
-    spec["normalizer"] = {"type": "Precompiled", "precompiled_charsmap": ""}
+    spec["normalizer"] = {"type": "Nmt"}
     path.write_text(json.dumps(spec))
-    with pytest.raises(penstock.InvalidArgumentError, match=r'normalizer\.type: expected one of .*, found "Precompiled" \(.*tokenizer\.json\)'):
+    with pytest.raises(penstock.InvalidArgumentError, match=r'normalizer\.type: expected one of .*, found "Nmt" \(.*tokenizer\.json\)'):
         ids_of(["a"], path)
     with open(path, "wb") as file:
         file.truncate((256 << 20) + 1)

@@ -55,6 +55,20 @@ TEST_CASE("Of a key that comes twice the last one counts, with all below it") {
         "ok: 9");
 }
 
+TEST_CASE("What is wrong first is told, wherever a wanted string stands") {
+  const std::string text = "name: 't' dtype: 'string'";
+  const std::string escape = "not JSON: an escape that there is not (byte ";
+  CHECK(Decoded(text, R"({"t": "a\n\"b\u0041\\", "u": "\n"})") == "ok: a\n\"bA\\");
+  CHECK(Decoded(text, R"({"t": "a\x"})") == escape + "8 of the text)");
+  CHECK(Decoded(text, R"({"t": "a\x", "u" 1})") == escape + "8 of the text)");
+  CHECK(Decoded(text, R"({"t": "a\x", "t": "b"})") == escape + "8 of the text)");
+  CHECK(Decoded(text, R"({"t": "b", "t": "\u12"})") == escape + "17 of the text)");
+  CHECK(
+      Decoded(text, R"({"u": 1 2, "t": "\x"})") ==
+      "not JSON: expected a comma or } behind a value, found something else (byte 8 of the text)");
+  CHECK(Decoded(text, R"({"t": "\ud800", "u": "\x"})") == escape + "22 of the text)");
+}
+
 TEST_CASE("Keys are compared by what they mean") {
   CHECK(Decoded(kId, R"({"\u0069d": 4})") == "ok: 4");
   CHECK(Decoded(R"(name: 'x' dtype: 'int64' path: 'a\\.b.\\[\\]')", R"({"a.b": {"[]": 4}})") ==

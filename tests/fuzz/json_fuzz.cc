@@ -22,7 +22,8 @@ constexpr char kFeatures[] = R"(
   feature { name: "l" path: "l" dtype: "string" shape: -1 allow_missing: true default_value { strings: "-" } }
   feature { name: "r" path: "m[].r" dtype: "int32" shape: [-1, -1] allow_missing: true }
   feature { name: "v" path: "v" dtype: "float64" shape: [2, 2] default_value { floats: 1 } }
-  feature { name: "p" path: "l[1]" dtype: "bool" from_text: true default_value { bools: true } })";
+  feature { name: "p" path: "l[1]" dtype: "bool" from_text: true default_value { bools: true } }
+  feature { name: "t" path: "t" dtype: "string" default_value { strings: "" } })";
 
 penstock::JsonDecoder MakeDecoder(penstock::JsonErrors errors) {
   penstock::v1::DecodeJson options;

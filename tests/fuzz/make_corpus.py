@@ -174,6 +174,13 @@ def tokenizers():
                           pre_tokenizer={"type": "Metaspace", "prepend_scheme": "first"}, decoder={"type": "Metaspace"})
     yield "added", file({"type": "WordLevel", "vocab": {"a": 0, "[UNK]": 1}, "unk_token": "[UNK]"}, pre_tokenizer={"type": "Whitespace"},
                         added_tokens=[{"id": 5, "content": "<x>", "lstrip": True, "rstrip": True, "special": True}, {"id": 6, "content": "w", "single_word": True}])
+    # A map that replaces every character but those of ASCII, by "Q".
+    root, leaf = 0x100, 0x200
+    units = [root << 10, *[0] * 511, 1 << 31, *[0] * 255]
+    for byte in range(0x80, 0x100):
+        units[root ^ byte] = byte | 1 << 8 | (root ^ byte ^ leaf) << 10
+    charsmap = struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + b"Q\0"
+    yield "precompiled", file(pairs, normalizer={"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}, pre_tokenizer=byte_level)
     yield "ranks", b"".join(base64.b64encode(bytes([b])) + b" %d\n" % b for b in range(256)) + b"YWI= 256\nYWJhYg== 257\n" + text
 
 

@@ -58,6 +58,8 @@ def main():
     if {"tokenizers", "tiktoken"} & set(libraries):
         paths, ranks = corpora.train()
     models = corpora.train_sentencepiece() if "sentencepiece" in libraries else {}
+    if "tokenizers" in libraries and models:
+        paths["precompiled"] = corpora.precompiled()
     same = wrong = documents_compared = 0
     makers = {"code points": lambda: [corpora.code_point_text(block) for block in range(0x110000 // 4096)],
               "documents": lambda: list(corpora.mixed(arguments.mb * 1_000_000))}  # fmt: skip

@@ -167,6 +167,23 @@ def train_sentencepiece(names=("unigram", "unigram_bytes", "bpe", "bpe_bytes")):
     return paths
 
 
+def precompiled():
+    """The path of a tokenizer.json of the trained Unigram model, as XLM-R has it: with the model's map, pieces and scores."""
+    from make_precompiled_goldens import map_and_pieces
+
+    path = FOLDER / "precompiled.json"
+    if not path.exists():
+        charsmap, pieces = map_and_pieces(train_sentencepiece(("unigram",))["unigram"].read_bytes())
+        spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+        rules = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(charsmap).decode()}
+        path.write_text(json.dumps({
+            "version": "1.0", "added_tokens": [], "normalizer": {"type": "Sequence", "normalizers": [rules, spaces]},
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},
+            "model": {"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False},
+        }))  # fmt: skip
+    return path
+
+
 def tiktoken_encoding(path, pattern):
     import tiktoken
 

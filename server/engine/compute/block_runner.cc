@@ -8,6 +8,7 @@
 #include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "base/row_shape.h"
+#include "base/staying_room.h"
 #include "server/engine/tensor/pad_rows.h"
 
 namespace penstock {
@@ -22,6 +23,14 @@ void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
   if (from.data == to) return;
   for (size_t row = 0; row < rows; ++row)
     std::memcpy(to + row * row_bytes, from.row(row), row_bytes);
+}
+
+// Whether a batch has strings that are copied into the slot from where they lie.
+bool HasStrings(const BatchProgram& program) {
+  return std::any_of(
+      program.layouts().begin(), program.layouts().end(), [](const RowLayout& layout) {
+        return layout.row.dtype == DType::kString && layout.row.shape.empty() && !layout.pads;
+      });
 }
 
 }  // namespace
@@ -50,6 +59,9 @@ Columns BlockRunner::Places(const Step& step, uint32_t first, uint32_t rows) con
 
 RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
+  static thread_local StayingRooms rooms;
+  const std::shared_ptr<StayingRoom> room = HasStrings(*program_) ? rooms.Take() : nullptr;
+  const StayingRoom::Scope scope(room.get());
   Columns out = Places(*step, first, rows);
   const uint32_t width = program_->width();
   RowStatus status = evaluator_.Evaluate(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/staying_room.h"
 #include "server/engine/read/row_block.h"
 
 namespace penstock {
@@ -18,20 +19,22 @@ uint64_t NextPart(uint64_t end) {
                   JoinedTensor::kTooMany);
 }
 
-// Whether the bytes of each row lie in the cell of one of its records.
-bool LieInCells(const Column& column, uint32_t rows, const RecordRef* records, uint32_t width) {
+// Whether the bytes of each row lie in the cell of one of its records, or in the room of what this
+// thread runs.
+bool Stay(const Column& column, uint32_t rows, const RecordRef* records, uint32_t width) {
   if (records == nullptr || column.rows == nullptr) return false;
+  const StayingRoom* const room = StayingRoom::OfThisThread();
   for (uint32_t row = 0; row < rows; ++row) {
     const RowBytes& bytes = column.rows[row];
-    const bool lies_in_one =
-        bytes.size == 0 ||
+    const bool stays =
+        bytes.size == 0 || (room != nullptr && room->Has(bytes.data, bytes.size)) ||
         std::any_of(records + size_t{row} * width, records + size_t{row + 1} * width,
                     [&bytes](const RecordRef& record) {
                       if (RowBlock::HasRow(record)) return RowBlock::Holds(record, bytes);
                       return record.in_cell() && bytes.data >= record.data &&
                              bytes.data + bytes.size <= record.data + record.length;
                     });
-    if (!lies_in_one) return false;
+    if (!stays) return false;
   }
   return true;
 }
@@ -60,7 +63,7 @@ void VariableRows::Show(RowSpan rows) {
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
                             const Column& column, const RecordRef* records, uint32_t width) {
   JoinedTensor& joined = *tensors_[of_tensor_[tensor]];
-  if (joined.keeps_places() && LieInCells(column, rows, records, width))
+  if (joined.keeps_places() && Stay(column, rows, records, width))
     return joined.PutStaying(block, first, rows, column);
   uint64_t bytes = 0;
   for (uint32_t row = 0; row < rows; ++row) {

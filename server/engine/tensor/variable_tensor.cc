@@ -41,6 +41,7 @@ void VariableTensor::Reset(size_t blocks) {
     block.dims.clear();
     block.places.clear();
     block.place_bytes = 0;
+    block.rooms.clear();
   }
 }
 
@@ -50,6 +51,10 @@ RowStatus VariableTensor::PutStaying(size_t block_index, uint32_t first, uint32_
   // A block's rows are kept in one way.
   if (block.rows > 0 && block.places.empty()) return Put(block_index, first, rows, column);
   if (!block.first) block.first = first;
+  if (StayingRoom* const room = StayingRoom::OfThisThread()) {
+    if (block.rooms.empty() || block.rooms.back().get() != room)
+      block.rooms.push_back(room->shared_from_this());
+  }
   for (uint32_t row = 0; row < rows; ++row) {
     if (!IsShown(first, row)) continue;
     const RowBytes& place = block.places.emplace_back(column.rows[row]);
@@ -68,6 +73,7 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
     block.bytes.append(reinterpret_cast<const char*>(place.data), place.size);
   block.places.clear();
   block.place_bytes = 0;
+  block.rooms.clear();
   for (uint32_t row = 0; row < rows; ++row) {
     const auto* bytes = reinterpret_cast<const char*>(column.row(row));
     size_t size = column.row_size(row);
@@ -246,13 +252,14 @@ void VariableTensor::WriteStrings(uint8_t* offset_bytes, uint8_t* values) const 
   uint32_t rows = 0;
   const size_t row_elements = Elements(shape_.data(), shape_.size());
   if (!layout_.pads) {
-    for (const Block& block : blocks_) {
+    for (Block& block : blocks_) {
       std::memcpy(values + offset, block.bytes.data(), block.bytes.size());
       uint8_t* to = values + offset;
       for (const RowBytes& place : block.places) {
         if (place.size > 0) std::memcpy(to, place.data, place.size);
         to += place.size;
       }
+      block.rooms.clear();
       for (const uint32_t size : block.sizes) *offsets++ = offset += size;
       for (uint32_t i = 0; i < block.rows; ++i) rows += IsShown(*block.first, i) ? 1 : 0;
     }

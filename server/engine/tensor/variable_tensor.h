@@ -8,11 +8,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/column.h"
+#include "base/staying_room.h"
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"
@@ -48,7 +50,8 @@ class VariableTensor final : public JoinedTensor {
     // Instead of all of these, the places of strings that stay, and their bytes together.
     std::vector<RowBytes> places;
     uint64_t place_bytes = 0;
-    std::vector<int64_t> dims;  // of each row: its shape
+    std::vector<std::shared_ptr<StayingRoom>> rooms;  // in which some of them may lie
+    std::vector<int64_t> dims;                        // of each row: its shape
   };
   // One row, wherever it is kept.
   struct Row {
@@ -71,7 +74,7 @@ class VariableTensor final : public JoinedTensor {
 
   const BatchTensor& tensor_;
   const RowLayout& layout_;
-  std::vector<Block> blocks_;
+  mutable std::vector<Block> blocks_;  // who writes a block's strings lets go of their rooms
 
   // Of the batch that was measured.
   uint32_t shape_rows_ = 0;

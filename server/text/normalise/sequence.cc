@@ -9,6 +9,9 @@ class Sequence final : public Normalizer {
   void Apply(std::string* text) const override {
     for (const auto& part : parts_) part->Apply(text);
   }
+  void ApplyWithFirst(std::string* text, std::string* first) const override {
+    for (const auto& part : parts_) part->ApplyWithFirst(text, first);
+  }
 
  private:
   const std::vector<std::unique_ptr<Normalizer>> parts_;

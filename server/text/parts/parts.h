@@ -32,6 +32,12 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
   virtual void Apply(std::string* text) const = 0;
+  // The same of `first` as well, which is what has become of the text's first character: where
+  // nothing is left of it, the text begins with what stood behind it.
+  virtual void ApplyWithFirst(std::string* text, std::string* first) const {
+    Apply(first);
+    Apply(text);
+  }
 };
 
 // A stretch of a text that is cut further, until it is a word.

@@ -5,8 +5,7 @@
 // Errors:   InvalidArgument for a map that is damaged; ResourceExhausted for a text that becomes
 //           far longer than it was.
 // Limits:   kGrowth times the text and kFewBytes, at most kTextBytesMax.
-// Source:   NormalizerSpec of SentencePiece 0.2. A map holds a double array of Darts-clone, whose
-//           values are places in the replacements behind it.
+// Source:   NormalizerSpec of SentencePiece 0.2.
 #pragma once
 
 #include <array>
@@ -14,9 +13,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/text/parts/character_map.h"
 #include "server/text/sentencepiece/model_file.h"
 #include "server/text/sentencepiece/piece_trie.h"
 
@@ -42,25 +41,14 @@ class TextRules {
   std::string_view space() const { return space_; }
 
  private:
-  struct Change {
-    std::string_view text;
-    size_t bytes;       // that it takes the place of
-    size_t looked = 0;  // how many bytes were looked at
-  };
-
   TextRules() = default;
-  absl::Status ReadMap(std::string_view map, std::string_view name);
   void FindPlainBytes();
-  Change ChangeAt(std::string_view text) const;
-  // Of the longest text of the map with which `text` begins; false: there is none. Sets what was
-  // looked at in any case.
-  bool FindInMap(std::string_view text, Change* change) const;
+  CharacterMap::Change ChangeAt(std::string_view text) const;
 
   bool adds_space_ = true, removes_extra_spaces_ = true, space_behind_ = false;
   std::string_view space_;
   const PieceTrie* kept_ = nullptr;
-  std::vector<uint32_t> units_;  // empty: no map
-  std::string replacements_;     // each ends with a zero byte
+  CharacterMap map_;
   // Bytes of ASCII that stay as they are where no other byte than one of ASCII follows.
   std::array<bool, 256> is_plain_{};
 };

@@ -6,6 +6,7 @@ tiktoken 0.14.0 has the same classes.
 """
 
 import pathlib
+import struct
 import sys
 import unicodedata
 
@@ -164,12 +165,66 @@ def normal_forms():
     write("composed.inc", "Which two code points are composed to which.", [f"{{{a:#x}, {b:#x}, {c:#x}}}," for a, b, c in sorted(pairs)])
 
 
+def byte_map(keys):
+    """A precompiled map that replaces each text that begins with one of these bytes by "Q", so that a cluster that it takes as a whole becomes one."""
+    root, leaf = 0x100, 0x200
+    units = [0] * (leaf + 0x100)
+    units[0] = root << 10
+    for byte in keys:
+        units[root ^ byte] = byte | 1 << 8 | (root ^ byte ^ leaf) << 10
+    units[leaf] = 1 << 31
+    trie = struct.pack(f"<{len(units)}I", *units)
+    return struct.pack("<I", len(trie)) + trie + b"Q\0"
+
+
+def clusters():
+    """Where extended grapheme clusters end. The map takes those below 6 bytes as a whole, and the characters of others one by one: so what is put around a code
+    point shows by the number of Q whether it is joined."""
+    short = normalizers.Precompiled(byte_map([ord("a"), *range(0x80, 0x100)]))
+    # Of 2 bytes: a mark, and a sign that is joined to what follows. Of 3 bytes the others.
+    mark, prepended, smile, joiner, ka, virama, leading, vowel, trailing = "\u0301\u0600\u263a\u200d\u0915\u094d\u1100\u1161\u11a8"
+
+    def joined(points, before, behind, count):
+        """Those with so many Q."""
+        result = set()
+        points = sorted(points)
+        for i in range(0, len(points), BLOCK):
+            block = points[i : i + BLOCK]
+            lines = short.normalize_str("\n".join(before + chr(c) + behind for c in block)).split("\n")
+            result.update(c for c, line in zip(block, lines, strict=True) if len(line) == count)
+        return result
+
+    every = [c for c in CODE_POINTS if c >= 0x80]
+    control = joined(every, prepended * 2, "", 2)
+    prepend = joined(every, "", "a", 1)
+    attached = joined(every, "a", "", 1) - {ord(joiner)}
+    extend = joined(attached, smile, joiner + smile + mark, 5)
+    linker = joined(extend, ka, ka + mark, 4)
+    in_conjunct = joined(extend, ka, virama + ka + mark, 5)
+    others = set(every) - control - prepend - attached - {ord(joiner)}
+    pictograph = joined(others, "", joiner + smile + mark, 4)
+    consonant = joined(others, "", virama + ka + mark, 4)
+    before_leading, before_vowel, before_trailing = (joined(others, "", x + mark, 3) for x in (leading, vowel, trailing))
+    behind_vowel = joined([c for c in others if c < 0x10000], vowel, mark, 3)
+    syllables = set(range(0xAC00, 0xD7A4))
+    assert syllables.isdisjoint(behind_vowel) and before_leading.isdisjoint(before_trailing)
+    assert {c for c in syllables if c in before_vowel} == {c for c in syllables if (c - 0xAC00) % 28 == 0}
+    regional = set(range(0x1F1E6, 0x1F200))  # pairs of them are too long for the map to tell
+    sets = {
+        "kControl": control | {*range(0x20), 0x7F}, "kPrepend": prepend, "kJoiner": {ord(joiner)}, "kLinker": linker, "kInConjunct": in_conjunct,
+        "kExtend": extend, "kSpacing": attached, "kSyllable": syllables, "kLeading": before_leading, "kVowel": before_vowel, "kTrailing": before_trailing,
+        "kRegional": regional, "kPictograph": pictograph, "kConsonant": consonant,
+    }  # fmt: skip
+    write_ranges("clusters.inc", "From which code point on which class of clusters holds.",
+                 lambda c: next((name for name, members in sets.items() if c in members), "kNoCluster"))
+
+
 def lowercase():
     lower = normalizers.Lowercase()
     mappings("lowercase.inc", "What code points are in lower case.", lower.normalize_str)
 
 
 if __name__ == "__main__":
-    for table in (classes, flags, nonspacing, normal_forms, lowercase):
+    for table in (classes, flags, nonspacing, normal_forms, lowercase, clusters):
         if len(sys.argv) == 1 or table.__name__ in sys.argv[1:]:
             table()

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/row_shape.h"
+#include "base/staying_room.h"
 #include "server/engine/tensor/pad_rows.h"
 #include "tests/support/catch.h"
 
@@ -64,6 +65,16 @@ struct Rows {
     column.rows = rows.data();
     if (HasUnknownAxes(type.shape)) column.dims = dims.data();
   }
+  // Puts some rows into a room.
+  void MoveSome(StayingRoom& room, Dice* dice) {
+    for (RowBytes& row : rows) {
+      if (dice->Below(2) == 0) continue;
+      uint8_t* const to = room.Allocate(row.size);
+      if (row.size > 0) std::memcpy(to, row.data, row.size);
+      row.data = to;
+    }
+  }
+
   std::vector<std::string> packed;
   std::vector<RowBytes> rows;
   std::vector<int64_t> dims;
@@ -143,6 +154,7 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
       {DType::kString, {kUnknownSize, 2, kUnknownSize}},
   };
   Dice dice(7);
+  StayingRooms rooms;
   int laid = 0;
   for (int round = 0; round < 1500; ++round) {
     const TensorType& type = types[dice.Below(std::size(types))];
@@ -210,7 +222,8 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
 
     VariableRows variable;
     variable.Reset({&tensor, 1}, {&layout, 1}, valid);
-    // Blocks of any size, from both ends, some of them in two parts, some of which lie in cells.
+    // Blocks of any size, from both ends, some of them in two parts, some of which lie in cells or
+    // in a room that somebody else has as soon as nobody holds it.
     std::deque<Rows> cells;
     for (uint32_t begin = 0, end = valid; begin < end;) {
       const auto size = static_cast<uint32_t>(1 + dice.Below(std::min(end - begin, block_rows)));
@@ -220,14 +233,17 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
       for (const auto& [from, to] :
            {std::pair(first, first + in_first_part), {first + in_first_part, first + size}}) {
         if (from == to) continue;
-        if (dice.Below(2) == 0) {
+        const int64_t where = dice.Below(3);
+        if (where == 0) {
           const Rows part(type, {rows.begin() + from, rows.begin() + to});
           REQUIRE(variable.Put(0, block, from, to - from, part.column).ok());
           continue;
         }
-        const Rows& part =
-            cells.emplace_back(type, std::vector(rows.begin() + from, rows.begin() + to));
+        Rows& part = cells.emplace_back(type, std::vector(rows.begin() + from, rows.begin() + to));
         const std::vector<RecordRef> records = RecordsOf(part, &dice);
+        const std::shared_ptr<StayingRoom> room = where == 2 ? rooms.Take() : nullptr;
+        if (room != nullptr) part.MoveSome(*room, &dice);
+        const StayingRoom::Scope scope(room.get());
         REQUIRE(variable.Put(0, block, from, to - from, part.column, records.data(), 2).ok());
       }
       (first == begin ? begin : end) += first == begin ? size : -size;
