@@ -14,6 +14,7 @@ namespace penstock {
 namespace {
 
 constexpr size_t kRiffHeadBytes = 8;
+constexpr size_t kFirstChunk = 12;
 // Of the largest image, some 30 ms each.
 constexpr size_t kPieces = 64;
 
@@ -31,9 +32,34 @@ const char* Words(VP8StatusCode code) {
   }
 }
 
-// The length of the RIFF chunk behind its head. REQUIRES: IsWebp().
-uint64_t RiffBytes(const uint8_t* data) {
-  return data[4] | data[5] << 8 | data[6] << 16 | uint64_t{data[7]} << 24;
+uint32_t LittleEndian(const uint8_t* from, int bytes) {
+  uint32_t value = 0;
+  for (int i = 0; i < bytes; ++i) value |= uint32_t{from[i]} << (8 * i);
+  return value;
+}
+
+// Whether a part of a lossy image may begin with 255, which no coder writes: what libwebp makes of
+// it depends on how much it has at once. Where parts begin depends on how many there are (1, 2, 4
+// or 8), which only decoding tells: all are looked at.
+// https://www.rfc-editor.org/rfc/rfc6386, 9.5. REQUIRES: a sound header.
+bool MayBeginWith255(const uint8_t* data, size_t size) {
+  constexpr size_t kChunkHeadBytes = 8, kFrameHeadBytes = 10, kPartSizeBytes = 3;
+  size_t at = kFirstChunk;
+  while (at + kChunkHeadBytes <= size && std::memcmp(data + at, "VP8 ", 4) != 0) {
+    const uint64_t bytes = LittleEndian(data + at + 4, 4);
+    at += kChunkHeadBytes + bytes + bytes % 2;
+  }
+  const size_t frame = at + kChunkHeadBytes;
+  if (frame + kFrameHeadBytes > size) return true;
+  const size_t sizes = frame + kFrameHeadBytes + (LittleEndian(data + frame, 3) >> 5);
+  for (size_t parts = 1; parts <= 8; parts *= 2) {
+    size_t begin = sizes + kPartSizeBytes * (parts - 1);
+    for (size_t i = 0; i < parts && begin < size; ++i) {
+      if (data[begin] == 255) return true;
+      if (i + 1 < parts) begin += LittleEndian(data + sizes + kPartSizeBytes * i, kPartSizeBytes);
+    }
+  }
+  return false;
 }
 
 template <typename... Words>
@@ -118,7 +144,8 @@ absl::Status WebpDecoder::DecodeStill(uint8_t* pixels) const {
 
 bool WebpDecoder::DecodeInPieces(WebPDecoderConfig* config) const {
   // Where the RIFF chunk is longer than the file, libwebp refuses the whole and takes pieces.
-  if (RiffBytes(data_) > size_ - kRiffHeadBytes) return false;
+  if (LittleEndian(data_ + 4, 4) > size_ - kRiffHeadBytes) return false;
+  if (!is_lossless_ && MayBeginWith255(data_, size_)) return false;
   const std::unique_ptr<WebPIDecoder, void (*)(WebPIDecoder*)> decoder(
       WebPIDecode(nullptr, 0, config), &WebPIDelete);
   if (decoder == nullptr) return false;

@@ -11,7 +11,8 @@
 //
 // A large still image is decoded in pieces of its file, with a look for a stop between two of them
 // (base/stop_flag.h). Within a piece nothing can stop libwebp: nor within a frame of an animation,
-// a large image that is damaged, or one of a single colour, whose pieces are few bytes.
+// an image of a single colour, whose pieces are few bytes, one that is damaged, or a lossy one of
+// some 16, in which there is a 255 where only a damaged one may have it.
 //
 // Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked
 // at, as in TensorFlow.

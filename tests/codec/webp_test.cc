@@ -101,7 +101,9 @@ void CompareInPieces(const std::string& file) {
   const auto at_once = Decode(file, {.pixels_at_once = INT64_MAX}, &shape);
   const auto in_pieces = Decode(file, {.pixels_at_once = 0}, &shape);
   REQUIRE(at_once.status() == in_pieces.status());
-  if (at_once.ok()) REQUIRE(*at_once == *in_pieces);
+  // Not inside of a macro, which would write the pixels down.
+  const bool is_same = !at_once.ok() || *at_once == *in_pieces;
+  REQUIRE(is_same);
 }
 
 constexpr const char* kStills[] = {

@@ -25,8 +25,11 @@ int64_t CountCharacters(absl::string_view text) {
 size_t PlaceOf(absl::string_view text, int64_t number, bool counts_characters) {
   if (!counts_characters) return static_cast<size_t>(number);
   size_t at = 0;
-  for (; number > 0 && at < text.size(); --number)
+  StopLook look;
+  for (; number > 0 && at < text.size(); --number) {
+    look.Did(1);
     at = FindInPieces(text, at + 1, [](char byte) { return !ContinuesUtf8(byte); });
+  }
   return at;
 }
 
