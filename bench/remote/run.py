@@ -144,7 +144,7 @@ class Daemon:
                     if first is None:
                         first = time.monotonic() - begin
                     else:
-                        rows += len(next(iter(batch.values())))
+                        rows += len(next(iter(batch.values())) if isinstance(batch, dict) else batch)
             seconds = time.monotonic() - begin
             cpu = cpu_seconds(self.process.pid) - cpu
             stats = json.loads(self.do("stats", name, "--json"))
