@@ -179,7 +179,8 @@ def test_a_number_of_slots_that_the_dataset_names_stays(helpers):
     options.ring.slots = 4
     for given, slots in ({"helpers": helpers("few")}, 4), ({}, 4):
         loader = EpochLoader(dataset().with_options(options), np.array, given)
-        next(iter(loader))
+        batches = iter(loader)
+        next(batches)
         assert told(loader)[1] == slots
         loader.close()
     options.ring.slots = 65

@@ -146,7 +146,7 @@ TEST_CASE("helpers that bring little, or that nobody needs, are told as such") {
   const std::string little = told(Helped(1, 400'000, 100, 1));
   INFO(little);
   CHECK(
-      absl::StrContains(little, "helpers: 1 makes 1 % of the steps: more like these would change"));
+      absl::StrContains(little, "helpers: 1 makes 2 % of the steps: more like these would change"));
   // The trainer is slower than the workers are.
   CHECK(absl::StrContains(told(Helped(1, 4200, 20'000, 1)), "more would change nothing"));
   // A ring that is too short for one more is told.

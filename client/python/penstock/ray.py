@@ -254,6 +254,7 @@ class _Keeper:
         self._may_have = may_have
         self._placed = []
         self._avoided = {}  # nodes, until when, and why
+        self._trouble = None  # of the last look
         self._mutex = threading.Lock()
         self._closed = threading.Event()
         threading.Thread(target=self._keep, daemon=True).start()
@@ -269,7 +270,9 @@ class _Keeper:
         """Why there are fewer than there are to be."""
         reasons = [f"on node {node[:8]}: {why}" for node, (_, why) in list(self._avoided.items())]
         missing = self._count - len(self._placed)
-        return [*reasons, *([f"no node for {missing} of them"] if missing > 0 else [])]
+        if missing > 0:
+            reasons.append(f"no node for {missing} of them")
+        return reasons if self._trouble is None else [*reasons, self._trouble]
 
     def close(self):
         self._closed.set()
@@ -284,8 +287,9 @@ class _Keeper:
                 try:
                     if not self._closed.is_set():
                         self._look()
-                except (ray.exceptions.RayError, penstock.Error, OSError) as error:
-                    self._avoided["?" * 8] = time.monotonic() + _AVOID_SECONDS, str(error)
+                    self._trouble = None
+                except Exception as error:  # of Ray, or of the function that chooses nodes
+                    self._trouble = str(error)
             self._closed.wait(_LOOK_SECONDS)
 
     def _look(self):
