@@ -110,9 +110,18 @@ class DatasetIterator:
         self.close()
 
     def __del__(self):
-        # Not when __init__ has failed, nor when modules have been taken apart at the process' end.
-        if os is not None and getattr(self, "_connection", None) is not None:
+        # Not when __init__ has failed.
+        connection = getattr(self, "_connection", None)
+        if connection is None:
+            return
+        if sys is not None and not sys.is_finalizing():
             self._leave()
+        elif os is not None and self._process == os.getpid():
+            # The modules that leaving takes are being taken apart, and the process' end does the rest of it. A forked child may hold the connection.
+            try:
+                connection.shutdown(2)
+            except OSError:
+                pass  # the daemon has gone
 
     def __getattr__(self, name):
         if name.startswith("_") or not hasattr(_core.Loader, name):
