@@ -62,8 +62,15 @@ void LargeCells::Release(const uint8_t* record) {
   --slab.used;
   --used_;
   if (slab.used > 0 || with_room.size() == 1) return;
-  std::erase(with_room, &slab);
-  slabs_.erase(found);
+  // The larger one of those that are empty stays: what comes and goes in large numbers would have
+  // the memory of new slabs cleared each time.
+  const auto other = std::find_if(with_room.begin(), with_room.end(), [&slab](const Slab* one) {
+    return one != &slab && one->used == 0;
+  });
+  if (other == with_room.end()) return;
+  const Slab* const smaller = (*other)->cells < slab.cells ? *other : &slab;
+  std::erase(with_room, smaller);
+  slabs_.erase(smaller->memory.get());
 }
 
 }  // namespace penstock
