@@ -55,21 +55,25 @@ uint8_t* LargeCells::Take(size_t length) {
 }
 
 void LargeCells::Release(const uint8_t* record) {
-  const auto found = std::prev(slabs_.upper_bound(record));
-  Slab& slab = found->second;
+  Slab& slab = std::prev(slabs_.upper_bound(record))->second;
   Size& size = sizes_[slab.cell_bytes];
   if (!slab.has_room()) size.with_room.push_back(&slab);
   slab.free.push_back(const_cast<uint8_t*>(record));
   --slab.used;
   --used_;
   if (slab.used > 0) return;
-  std::erase(size.with_room, &slab);
-  if (size.unused != nullptr) {
-    slabs_.erase(found);
-    return;
+  // The larger one of those that are empty stays: what comes and goes in large numbers would have
+  // the memory of new slabs cleared each time.
+  Slab* const other = size.unused;
+  const Slab* const smaller = other == nullptr ? nullptr : other->cells < slab.cells ? other : &slab;
+  if (smaller != &slab) {
+    std::erase(size.with_room, &slab);
+    size.with_room.insert(size.with_room.begin(), &slab);
+    size.unused = &slab;
   }
-  size.unused = &slab;
-  size.with_room.insert(size.with_room.begin(), &slab);
+  if (smaller == nullptr) return;
+  std::erase(size.with_room, smaller);
+  slabs_.erase(smaller->memory.get());
 }
 
 }  // namespace penstock

@@ -225,9 +225,20 @@ void RowBlock::Load(RowReferences rows, const Signature& features, size_t first_
 
 uint64_t HeldBytes(const RecordList& records) {
   uint64_t bytes = 0;
-  for (const RecordRef& record : records) {
+  for (size_t i = 0; i < records.size(); ++i) {
+    const RecordRef& record = records[i];
     if (!record.in_cell()) continue;
-    bytes += RowBlock::HasRow(record) ? RowBlock::Of(record).row_bytes : record.length;
+    if (!RowBlock::HasRow(record)) {
+      bytes += record.length;
+      continue;
+    }
+    // Mostly all rows of a block stand one after another.
+    const RowBlock& block = RowBlock::Of(record);
+    const size_t last = i + (block.rows - 1 - record.length);
+    const bool has_all = last < records.size() && records[last].data == record.data &&
+                         records[last].length == block.rows - 1;
+    bytes += block.row_bytes * (has_all ? last - i + 1 : 1);
+    if (has_all) i = last;
   }
   return bytes;
 }

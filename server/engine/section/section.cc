@@ -296,10 +296,9 @@ bool SectionRunner::AddBlocks(SectionTask* task, uint32_t row, absl::Span<const 
       store_.Share(input);
       store_.Own(reference.data, {input.begin(), input.end()});
     }
-    for (uint32_t i = 0; i < rows; ++i) {
-      reference.length = i;
-      task->elements.push_back(reference);
-    }
+    const size_t before = task->elements.size();
+    task->elements.resize(before + rows, reference);
+    for (uint32_t i = 0; i < rows; ++i) task->elements[before + i].length = i;
     if (element_rows_ != nullptr) element_rows_->insert(element_rows_->end(), rows, row);
     begin += rows;
     look.Did(block->bytes + uint64_t{rows} * sizeof(RecordRef));

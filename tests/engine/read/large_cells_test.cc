@@ -63,5 +63,17 @@ TEST_CASE("slabs without records go back to the system, but for one of each size
   CHECK(cells.used() == 0);
 }
 
+TEST_CASE("of empty slabs of one size the largest stays") {
+  LargeCells cells;
+  std::vector<uint8_t*> taken;
+  // Slabs of one, two and four cells.
+  for (int i = 0; i < 7; ++i) taken.push_back(cells.Take(50000));
+  REQUIRE(cells.slabs() == 3);
+  for (uint8_t* cell : taken) cells.Release(cell);
+  REQUIRE(cells.slabs() == 1);
+  for (int i = 0; i < 4; ++i) cells.Take(50000);
+  CHECK(cells.slabs() == 1);
+}
+
 }  // namespace
 }  // namespace penstock::testing
