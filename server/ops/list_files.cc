@@ -54,7 +54,13 @@ const OpRegistration<v1::ListFiles> kListFiles(
       absl::StatusOr<Manifest> manifest = ListFiles(
           options.files(), plan, options.keep_order() ? FileOrder::kOfList : FileOrder::kByPath);
       if (!manifest.ok()) return manifest.status();
-      for (FileEntry& entry : *manifest) entry.is_one_element = true;
+      for (FileEntry& entry : *manifest) {
+        entry.is_one_element = true;
+        // The element is the path: of a whole file that is a stream nobody asks for any byte
+        // (engine/compute/far_records.cc). Where stages read records of these files, they say how
+        // (PlanFiles::SetRecordFiles).
+        entry.is_stream = true;
+      }
       const FileRange files = plan.AddFiles(*std::move(manifest));
       std::optional<CountedShuffle> shuffle;
       if (shuffled) {

@@ -34,6 +34,8 @@ std::vector<Wanted> WantedOf(absl::Span<const RecordRef> records, const Manifest
     const FileEntry& entry = manifest[record.file];
     if (!IsAddress(entry.path)) continue;
     if (entry.is_one_element) {
+      // Of a list of files the path alone is an element (server/ops/list_files.cc).
+      if (entry.is_stream) continue;
       wanted.push_back({record.file, 0, entry.size_bytes});
     } else if (record.length > 0 && record.offset < entry.size_bytes) {
       const uint64_t end = record.offset + AroundBytes(entry) + record.length;

@@ -97,8 +97,9 @@ std::string PlanImpl::ExplainWorld() const {
   }
   if (!program_.batched())
     absl::StrAppend(&text, ExplainWholeBatches(work().inputs[0]->output, rows));
-  const auto streams = std::count_if(manifest().begin(), manifest().end(),
-                                     [](const FileEntry& file) { return file.is_stream; });
+  const auto streams =
+      std::count_if(manifest().begin(), manifest().end(),
+                    [](const FileEntry& file) { return file.is_stream && !file.is_one_element; });
   if (streams > 0) {
     absl::StrAppend(&text, "note: world: ", streams,
                     " of its files have no index (compressed ones have none): each host reads and "
