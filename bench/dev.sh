@@ -40,7 +40,7 @@ bench_python_packages=(numpy tensorflow-cpu torch pillow)
 torchvision_python_packages=(numpy pillow torchvision)
 grain_python_packages=(grain pillow)
 formats_python_packages=(numpy pyarrow datasets torch webdataset grain soundfile)
-remote_python_packages=(pyarrow)
+remote_python_packages=(pyarrow boto3)
 dali_python_packages=(numpy nvidia-dali-cuda120)
 
 # Prints the pattern of the photographs from which flowers are made. They come inside a package of wallpapers, which is unpacked

@@ -1,24 +1,20 @@
-"""Puts files into a bucket of an S3 server, by Arrow's client.
+"""Puts files into a bucket of an S3 server, by boto3.
 
     python put_objects.py URL_OF_THE_SERVER KEY SECRET BUCKET FILE…
 """
 
 import pathlib
 import sys
-import urllib.parse
 
-from pyarrow import fs
+import boto3
 
 
 def main():
     server, key, secret, bucket, *files = sys.argv[1:]
-    url = urllib.parse.urlparse(server)
-    store = fs.S3FileSystem(access_key=key, secret_key=secret, scheme=url.scheme, endpoint_override=url.netloc, region="us-east-1",
-                            allow_bucket_creation=True)
-    store.create_dir(bucket)
+    store = boto3.client("s3", endpoint_url=server, aws_access_key_id=key, aws_secret_access_key=secret, region_name="us-east-1")
+    store.create_bucket(Bucket=bucket)
     for file in map(pathlib.Path, files):
-        with store.open_output_stream(f"{bucket}/{file.name}") as out:
-            out.write(file.read_bytes())
+        store.put_object(Bucket=bucket, Key=file.name, Body=file.read_bytes())
 
 
 main()

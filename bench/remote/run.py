@@ -196,7 +196,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--quick", action="store_true", help="less data, one turn")
     arguments.add_argument("--cases", default="late,near,tls,stalled,cached,half_cached,first_batch,plan,flowers,dali,gfile")
-    arguments.add_argument("--arrow-python", help="a Python with pyarrow; none: without that peer, and without radosgw's cases")
+    arguments.add_argument("--arrow-python", help="a Python with pyarrow and boto3; none: without that peer, and without radosgw's cases")
     arguments.add_argument("--dali-python", help="a Python with DALI; none: without that peer")
     arguments.add_argument("--tf-python", help="a Python with TensorFlow; none: without that peer")
     arguments.add_argument("--photos", help="photographs to make flowers of; none: drawn ones")

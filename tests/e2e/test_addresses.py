@@ -356,9 +356,11 @@ def test_etags_that_are_trusted_save_the_looks_at_each_files_ends(server, serve,
         assert command("create", made).code == 0
         with penstock.attach("p", socket=daemon.socket) as batches:
             assert sum(len(batch) for batch in batches) == 40
-        assert len(server.ranges) - before[0] == looks
+        # On a busy machine one in twenty is asked for once more.
+        asked = server.ranges[before[0] :]
+        assert len(set(asked)) == looks and len(asked) <= looks * 1.1
         # One list; and the index of the first object is looked for.
-        assert len(server.paths) - before[1] <= looks + 2
+        assert len(server.paths) - before[1] <= len(asked) + 2
 
 
 def test_fault_29_a_killed_daemon_leaves_a_cache_that_gives_whole_bytes(server, serve, tmp_path):
