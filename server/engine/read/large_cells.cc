@@ -64,8 +64,8 @@ void LargeCells::Release(const uint8_t* record) {
   if (slab.used > 0) return;
   // The larger one of those that are empty stays: what comes and goes in large numbers would have
   // the memory of new slabs cleared each time.
-  Slab* const other = size.unused;
-  const Slab* const smaller = other == nullptr ? nullptr : other->cells < slab.cells ? other : &slab;
+  const Slab* smaller = size.unused;  // or null: there is no other
+  if (smaller != nullptr && smaller->cells >= slab.cells) smaller = &slab;
   if (smaller != &slab) {
     std::erase(size.with_room, &slab);
     size.with_room.insert(size.with_room.begin(), &slab);

@@ -1,5 +1,5 @@
 // What a plan says to those who hold its files: which of them it needs, as long as it lives; and
-// whose tags stand for what they begin and end with.
+// whose tags stand for what they begin and end with (fault 29).
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -70,7 +70,7 @@ std::string Shard(const ScratchFolder& folder) {
   return ReadFile(folder / "a");
 }
 
-TEST_CASE("a plan needs its files on other machines as long as it lives, and no others") {
+TEST_CASE("fault 29: a plan needs its files on other machines as long as it lives, and no others") {
   const ScratchFolder folder;
   NotedFiles files(Shard(folder));
   {
