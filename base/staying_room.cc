@@ -61,11 +61,14 @@ std::shared_ptr<StayingRoom> StayingRooms::Take() {
     }
   }
   if (room == nullptr) room = std::make_unique<StayingRoom>();
-  return {room.release(), [free = free_](StayingRoom* given_back) {
+  // Weak: a room that is free still knows what owned it last, and with it this deleter.
+  return {room.release(), [free = std::weak_ptr<Free>(free_)](StayingRoom* given_back) {
             std::unique_ptr<StayingRoom> room(given_back);
             room->Reset();
-            std::lock_guard<std::mutex> lock(free->mutex);
-            if (free->rooms.size() < kMost) free->rooms.push_back(std::move(room));
+            const std::shared_ptr<Free> kept = free.lock();
+            if (kept == nullptr) return;
+            std::lock_guard<std::mutex> lock(kept->mutex);
+            if (kept->rooms.size() < kMost) kept->rooms.push_back(std::move(room));
           }};
 }
 
