@@ -51,9 +51,15 @@ inline void ClearInPieces(void* to, size_t bytes) {
       kPieceBytes);
 }
 
+// Room for so many bytes more, where they are many: a long text that moves because it has none is
+// copied without a look.
+inline void MakeRoomFor(size_t bytes, std::string* in) {
+  if (bytes > kPieceBytes && in->capacity() - in->size() < bytes)
+    in->reserve(std::max(in->size() + bytes, in->capacity() * 2));
+}
+
 inline void AppendInPieces(std::string* to, absl::string_view text) {
-  if (text.size() > kPieceBytes && to->capacity() - to->size() < text.size())
-    to->reserve(std::max(to->size() + text.size(), to->capacity() * 2));
+  MakeRoomFor(text.size(), to);
   InPieces(
       text.size(), [&](size_t first, size_t count) { to->append(text.data() + first, count); },
       kPieceBytes);

@@ -7,7 +7,7 @@ namespace penstock {
 namespace {
 
 // As many bytes as ReplaceNoUtf8() copies at once, at least: between two looks for a stop.
-constexpr size_t kPieceBytes = size_t{64} << 10;
+constexpr size_t kCopiedBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -60,7 +60,7 @@ std::string ReplaceNoUtf8(absl::string_view text) {
   while (!text.empty()) {
     size_t bytes = 0;
     const bool is_character = DecodeUtf8(text, &bytes) >= 0;
-    if (!is_character || static_cast<size_t>(text.data() - kept) >= kPieceBytes)
+    if (!is_character || static_cast<size_t>(text.data() - kept) >= kCopiedBytes)
       copy_to(text.data());
     text.remove_prefix(bytes);
     if (!is_character) {

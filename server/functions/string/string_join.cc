@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,10 +14,7 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
     return status;
   return BindEachPair(arguments.first(2), "a", "b", DType::kString,
                       [separator](absl::string_view a, absl::string_view b, std::string* out) {
-                        // At once: a long text that moves is copied without a look for a stop.
-                        const size_t bytes = a.size() + separator.size() + b.size();
-                        if (bytes > kPieceBytes && out->capacity() - out->size() < bytes)
-                          out->reserve(std::max(out->size() + bytes, 2 * out->capacity()));
+                        MakeRoomFor(a.size() + separator.size() + b.size(), out);
                         AppendInPieces(out, a);
                         out->append(separator);
                         AppendInPieces(out, b);
