@@ -1,7 +1,8 @@
 """Compares ids with `tokenizers`, `tiktoken` and `sentencepiece` on many documents, and on every code point: `./dev test text [--mb N] [--kinds A,B]
 [--libraries A,B] [--campaign]`.
 
-Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. The tokenizers have 32,768 tokens.
+Every code point stands alone, between letters, and behind an apostrophe, a space, a digit and a line end. Runs are of one sign, with symbols that a user
+may define between them: what is equally good but for rounding. The tokenizers have 32,768 tokens.
 """
 
 import argparse
@@ -45,8 +46,8 @@ def compare(name, texts, found, wanted):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--mb", type=int, default=100, help="megabytes of documents")
-    parser.add_argument("--kinds", default="code points,documents", help="which of the two, with a comma between them")
+    parser.add_argument("--mb", type=int, default=100, help="megabytes of documents; a tenth of it of runs")
+    parser.add_argument("--kinds", default="code points,documents,runs", help="which of the three, with commas between them")
     parser.add_argument("--libraries", default=",".join(LIBRARIES), help="whose ids are compared, with commas between them")
     parser.add_argument("--campaign", action="store_true", help="note it in tests/campaigns.jsonl")
     arguments = parser.parse_args()
@@ -58,11 +59,14 @@ def main():
     if {"tokenizers", "tiktoken"} & set(libraries):
         paths, ranks = corpora.train()
     models = corpora.train_sentencepiece() if "sentencepiece" in libraries else {}
+    if "tokenizers" in libraries:
+        paths["unigram_added"] = corpora.added()
     if "tokenizers" in libraries and models:
         paths["precompiled"] = corpora.precompiled()
     same = wrong = documents_compared = 0
     makers = {"code points": lambda: [corpora.code_point_text(block) for block in range(0x110000 // 4096)],
-              "documents": lambda: list(corpora.mixed(arguments.mb * 1_000_000))}  # fmt: skip
+              "documents": lambda: list(corpora.mixed(arguments.mb * 1_000_000)),
+              "runs": lambda: list(corpora.runs(arguments.mb * 100_000))}  # fmt: skip
     kinds = arguments.kinds.split(",")
     if unknown := set(kinds) - set(makers):
         parser.error(f"no such kind: {', '.join(sorted(unknown))}")
@@ -74,7 +78,7 @@ def main():
             from tokenizers import Tokenizer
 
             tokenizer = Tokenizer.from_file(str(path))
-            for special in (True,) if kind == "documents" else (False,):
+            for special in (kind == "documents",):
                 good = compare(f"{name}, {kind}", texts, ours(path, "", documents, special), (tokenizer.encode(text, add_special_tokens=special).ids for text in texts))
                 same, wrong, documents_compared = same + good, wrong + (not good), documents_compared + len(texts)
         for pattern_name, pattern in (("cl100k_base", CL100K), ("o200k_base", O200K)) if "tiktoken" in libraries else ():

@@ -69,6 +69,24 @@ def code_point_text(block):
     return "".join(f"{x} a{x}b '{x} 1{x}2\n{x}\n A{x}B {x}{x} {x}'s{x}\u0001" for x in points)
 
 
+def runs(size_bytes, seed=5):
+    """Documents of long runs of one sign, with words and symbols that a user may define between them, until they have `size_bytes`.
+
+    Ways through a run that differ in the order of their tokens are equally good but for rounding, so that the ids show each bit of the sum in front of it.
+    """
+    draw = random.Random(seed)
+    between = ["def", "<sep>", " def ", "<sep><sep>", "<", "de", "<se", " ", "\n", " the ", "\u00e9", "\u4e2d", "\U0001f389"]
+    total = 0
+    while total < size_bytes:
+        parts = []
+        for _ in range(draw.choice([3, 30, 300, 3000])):
+            parts.append(draw.choice("-=*#_.~+/!@0aIl\u2500\u00b7\u3042") * draw.choice([1, 2, 3, 7, 20, 77, 300]))
+            parts.append(draw.choice(between) * draw.choice([0, 0, 1, 1, 2, 40]))
+        text = "".join(parts)
+        total += len(text.encode())
+        yield text
+
+
 def write_documents(path, texts):
     with open(path, "wb") as file:
         for text in texts:
@@ -165,6 +183,19 @@ def train_sentencepiece(names=("unigram", "unigram_bytes", "bpe", "bpe_bytes")):
                                                          num_threads=2, hard_vocab_limit=False, **options[name])
             part.rename(paths[name])
     return paths
+
+
+def added():
+    """The path of the trained Unigram of `tokenizers` with tokens that were added, of which some are cut out of changed texts and some take spaces with them."""
+    path = FOLDER / "unigram_added.json"
+    if not path.exists():
+        spec = json.loads((FOLDER / "unigram.json").read_text())
+        first = len(spec["model"]["vocab"])
+        flags = {"def": {}, "<sep>": {"special": True, "normalized": False}, "--------": {"normalized": False}, "the": {"single_word": True}, "<": {"lstrip": True, "rstrip": True}}
+        for place, (content, more) in enumerate(flags.items()):
+            spec["added_tokens"].append({"id": first + place, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False, **more})
+        path.write_text(json.dumps(spec))
+    return path
 
 
 def precompiled():

@@ -5,6 +5,8 @@
 // (2016). A piece that is not used is taken apart again, into the two that were last found to make
 // it anywhere in the text, as in SentencePiece 0.2.3.
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <queue>
 
 #include "base/stop_flag.h"
@@ -62,7 +64,7 @@ class BpePieces final : public PieceModel {
   };
   static constexpr size_t kNone = ~size_t{0};
   struct Pair {
-    float score;
+    int32_t score;  // in the order of RankOf()
     size_t left, right, bytes;
     bool operator<(const Pair& other) const {
       return score < other.score || (score == other.score && left > other.left);
@@ -70,6 +72,14 @@ class BpePieces final : public PieceModel {
   };
   using Halves =
       absl::flat_hash_map<absl::string_view, std::pair<std::string_view, std::string_view>>;
+
+  // Integers that are in the order of scores. The library compares scores by their bits: -0, the
+  // score of the first piece that a trainer makes, is below 0.
+  static int32_t RankOf(float score) {
+    int32_t bits;
+    std::memcpy(&bits, &score, sizeof(bits));
+    return bits < 0 ? ~(bits & std::numeric_limits<int32_t>::max()) : bits;
+  }
 
   static absl::string_view Key(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -118,7 +128,7 @@ class BpePieces final : public PieceModel {
       look.Did(bytes);
       const auto id = pieces_.Find(both);
       if (!id) return;
-      waiting.push({pieces_[*id].score, left, right, bytes});
+      waiting.push({RankOf(pieces_[*id].score), left, right, bytes});
       if (pieces_[*id].kind == PieceKind::kUnused) halves[Key(both)] = {one.text, other.text};
     };
     for (size_t i = 1; i < symbols.size(); ++i) {

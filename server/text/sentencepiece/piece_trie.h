@@ -37,11 +37,14 @@ class PieceTrie {
     return text.size();
   }
 
-  // The bytes of the longest text with which `text` begins; 0: there is none. `*looked`: how many
-  // bytes it looked at.
+  // The bytes of the longest text with which `text` begins, of the kNestedMost shortest ones: as
+  // many as the library looks at. 0: there is none. `*looked`: how many bytes it looked at.
+  static constexpr size_t kNestedMost = 64;
   size_t LongestPrefix(std::string_view text, size_t* looked) const {
-    size_t longest = 0;
-    *looked = ForEachPrefix(text, [&](size_t bytes, uint32_t) { longest = bytes; });
+    size_t longest = 0, found = 0;
+    *looked = ForEachPrefix(text, [&](size_t bytes, uint32_t) {
+      if (++found <= kNestedMost) longest = bytes;
+    });
     return longest;
   }
 

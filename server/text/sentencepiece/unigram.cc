@@ -1,8 +1,9 @@
 // The pieces whose scores have the greatest sum, by Viterbi's algorithm.
 //
 // Source: Kudo, Subword Regularization (2018). Sums are rounded as in SentencePiece 0.2.3: they are
-// floats and run on from the beginning of the text; one that falls below kLeastSum is taken away
-// from those ahead. So ways that are equally good but for rounding are told apart as there.
+// floats and run on from the beginning of the text; one that is further from 0 than kGreatestSum is
+// taken away from those ahead. So ways that are equally good but for rounding are told apart as
+// there.
 #include <algorithm>
 #include <limits>
 
@@ -16,12 +17,12 @@ class UnigramPieces final : public PieceModel {
  public:
   UnigramPieces(const Pieces& pieces, std::vector<PieceTrie::Entry> cutting)
       : pieces_(pieces), trie_(std::move(cutting)) {
+    float least = std::numeric_limits<float>::max();
     for (const Pieces::Piece& piece : pieces.all()) {
       if (piece.kind != PieceKind::kNormal) continue;
-      least_ = std::min(least_, piece.score);
-      greatest_ = std::max(greatest_, piece.score);
+      least = std::min(least, piece.score);
     }
-    unknown_score_ = least_ - kUnknownPenalty;
+    unknown_score_ = least - kUnknownPenalty;
   }
 
   absl::Status Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
@@ -32,7 +33,7 @@ class UnigramPieces final : public PieceModel {
     for (size_t begin = 0, at = 0; at < text.size();) {
       const size_t bytes = CharacterBytes(text.substr(at));
       float& sum_here = steps[at - begin].sum;
-      if (sum_here < kLeastSum) {
+      if (sum_here < -kGreatestSum || sum_here > kGreatestSum) {
         for (size_t ahead = at - begin + 1; ahead < steps.size(); ++ahead)
           steps[ahead].sum -= sum_here;
         look.Did(steps.size() - (at - begin));
@@ -49,10 +50,8 @@ class UnigramPieces final : public PieceModel {
       look.Did(16 + trie_.ForEachPrefix(text.substr(at), [&](size_t length, uint32_t id) {
         const Pieces::Piece& piece = pieces_[id];
         if (piece.kind == PieceKind::kUnused) return;
-        // A piece that the user defined has a score that nothing else reaches.
-        const float score = piece.kind == PieceKind::kUserDefined
-                                ? static_cast<float>(static_cast<float>(length) * greatest_ - 0.1)
-                                : piece.score;
+        const float score =
+            piece.kind == PieceKind::kUserDefined ? UserDefinedScore(length) : piece.score;
         step_to(at + length, score + sum, id);
         has_single |= length == bytes;
       }));
@@ -77,8 +76,15 @@ class UnigramPieces final : public PieceModel {
 
  private:
   static constexpr float kUnknownPenalty = 10;
-  static constexpr float kLeastSum = -100'000;
+  static constexpr float kGreatestSum = 100'000;
   static constexpr uint32_t kNowhere = ~uint32_t{0};
+
+  // A piece that the user defined has a score above those of the pieces that were learnt: scores
+  // are logarithms of probabilities. A long one beats shorter ones that stand in its place, since
+  // each takes something off. Computed in doubles and rounded once, as the library does it.
+  static float UserDefinedScore(size_t bytes) {
+    return static_cast<float>(0.1 * (static_cast<double>(bytes) - 1));
+  }
 
   // The best way to a place: its last piece, and the sum of all.
   struct Step {
@@ -89,10 +95,6 @@ class UnigramPieces final : public PieceModel {
 
   const Pieces& pieces_;
   const PieceTrie trie_;
-  float least_ = std::numeric_limits<float>::max();
-  // The library begins with the least positive number, so that this is positive where all scores
-  // are negative.
-  float greatest_ = std::numeric_limits<float>::min();
   float unknown_score_ = 0;
 };
 

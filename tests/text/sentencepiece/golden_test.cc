@@ -1,4 +1,5 @@
-// Ids and texts are those of `sentencepiece` (tests/golden/make_sentencepiece_goldens.py).
+// Ids and texts are those of `sentencepiece` (tests/golden/make_sentencepiece_goldens.py and
+// make_sentencepiece_symbol_goldens.py).
 #include <zlib.h>
 
 #include <string>
@@ -111,6 +112,25 @@ TEST_CASE("sums of a long text are rounded as SentencePiece rounds them", "[text
   for (const auto& [name, of] : Cases()["models"].items()) {
     INFO(name);
     CHECK(CrcOf(IdsOf(*Open(name), text)) == of["long"].get<uint32_t>());
+  }
+}
+
+TEST_CASE("runs behind user-defined symbols are cut as SentencePiece cuts them", "[text]") {
+  const auto cases = nlohmann::json::parse(testing::ReadGolden("sentencepiece/symbols.json"));
+  std::vector<std::string> texts;
+  for (const auto& runs : cases["texts"]) {
+    std::string& text = texts.emplace_back();
+    for (const auto& run : runs)
+      for (uint32_t i = 0; i < run[1].get<uint32_t>(); ++i) text += run[0].get<std::string>();
+  }
+  for (const auto& [name, of] : cases["models"].items()) {
+    const auto tokenizer = Open("symbols_" + name);
+    const std::vector<uint32_t> crcs = of;
+    REQUIRE(crcs.size() == texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      INFO(name << ", text " << i << ": " << cases["texts"][i].dump());
+      CHECK(CrcOf(IdsOf(*tokenizer, texts[i])) == crcs[i]);
+    }
   }
 }
 
