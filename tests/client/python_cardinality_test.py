@@ -1,6 +1,5 @@
 """How many elements there are is written twice: as each op's `Count()` in C++ and as `cardinality=` of its method in Python. Both say the same."""
 
-import json
 import pathlib
 import random
 import re
@@ -34,9 +33,10 @@ def ops_of(value):
     return set().union(*map(ops_of, value)) if isinstance(value, (list, tuple)) else set()
 
 
-# What neither says: values, files or a Python object tell. Python may know more, of an object that it has.
-TOLD_BY_OTHERS = {
-    "arrow", "csv", "files", "fixed_length_record", "from_generator", "json_lines", "list_files", "load", "python", "tar", "text_line", "tfrecord",
+# Files, or a Python object, tell how many there are (python_counting_test.py); or no method gives a dataset that ends with it.
+OTHERS = {
+    "arrow", "csv", "files", "fixed_length_record", "from_generator", "json_lines", "list_files", "load", "parse_sequence_example", "python", "reduce",
+    "save", "tar", "text_line", "tfrecord", "window_part",
 }  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def datasets(folder):
         "choose_from_datasets": [Dataset.choose_from_datasets([rows(), rows()], rows(5).map(lambda x: x % 2), stop_on_empty_dataset=s) for s in (True, False)],
         "concatenate": [rows().concatenate(rows(3)), rows().concatenate(rows().filter(lambda x: x > 1)), rows().concatenate(rows().repeat())],
         "counter": [Dataset.counter(), Dataset.counter().take(4)],
-        "decode_json": [Dataset.from_tensor_slices([b"{}"] * 4).map(lambda x: penstock.io.decode_json_example(x)) if False else rows()],
+        "decode_json": [Dataset.from_tensor_slices([b'{"n": 1}'] * 4).decode_json({"n": penstock.io.FixedLenFeature([], penstock.int64)})],
         "enumerate": [rows().enumerate(), rows().repeat().enumerate(3)],
         "filter": [rows().filter(lambda x: x > 3), rows().repeat().filter(lambda x: x > 3), rows(0).filter(lambda x: x > 3)],
         "flat_map": [rows().flat_map(lambda x: Dataset.range(2)), rows().repeat().flat_map(lambda x: Dataset.range(2))],
@@ -73,20 +73,17 @@ def datasets(folder):
         "pad_to_cardinality": [rows().map(lambda x: {"x": x}).pad_to_cardinality(12)],
         "padded_batch": [lists(n).padded_batch(k, drop_remainder=d) for n in (0, 7, 12) for k in (4, 5) for d in (True, False)],
         "parse_example": [text.map(lambda x: penstock.io.parse_single_example(x, {"n": penstock.io.FixedLenFeature([], penstock.int64, 1)}))],
-        "parse_sequence_example": [],
         "prefetch": [rows().prefetch(2)],
         "ragged_batch": [lists(n).ragged_batch(k, drop_remainder=d) for n in (0, 7, 12) for k in (4, 5) for d in (True, False)],
         "random": [Dataset.random(3), Dataset.random(3).take(4)],
         "range": [Dataset.range(*arguments) for arguments in ((0,), (5,), (3, 9, 2), (9, 3, -2), (9, 3, 2), (-5, 5, 3))],
         "rebatch": [rows(n).batch(4).rebatch(k, drop_remainder=d) for n in (0, 7, 12) for k in (3, [1, 3]) for d in (True, False)],
-        "reduce": [],
         "rejection_resample": [rows().rejection_resample(lambda x: x % 2, [0.5, 0.5], [0.5, 0.5], seed=3)],
         "repeat": [rows(n).repeat(k) for n in (0, 7) for k in (None, -1, 0, 1, 3)],
         "sample_from_datasets": [Dataset.sample_from_datasets([rows(), rows(3)], w, seed=1, stop_on_empty_dataset=s) for w in (None, [1.0, 0.0], [0.5, 0.5]) for s in (True, False)],
-        "save": [],
         "scan": [rows().scan(np.int64(0), lambda state, x: (state + x, state))],
         "shard": [rows(n).shard(k, i) for n in (0, 7, 12) for k in (1, 3) for i in range(k)] + [rows().repeat().shard(3, 1)],
-        "shuffle": [rows().shuffle(4, seed=1), rows().repeat().shuffle(4, seed=1), rows().global_shuffle(seed=2)],
+        "shuffle": [rows().shuffle(4, seed=1), rows().repeat().shuffle(4, seed=1)],
         "skip": [rows(n).skip(k) for n in (0, 7) for k in (-1, 0, 3, 9)] + [rows().repeat().skip(3), rows().repeat().skip(-1)],
         "snapshot": [rows().snapshot(str(folder / "snapshot"))],
         "sparse_batch": [lists(7).sparse_batch(3, [5])],
@@ -95,36 +92,33 @@ def datasets(folder):
         "unbatch": [rows(n).batch(4, remainder=r).unbatch() for n in (0, 7, 12) for r in (None, "drop", "pad", "wrap")] + [lists().unbatch()],
         "unique": [rows().unique()],
         "window": [rows().window(3).flat_map(lambda w: w.batch(3))],
-        "window_part": [rows().window(3).flat_map(lambda w: w.batch(3))],
         "zip": [Dataset.zip(rows(), rows(3)), Dataset.zip(rows(), rows().repeat()), Dataset.zip(rows().repeat(), rows().repeat())],
     }
 
 
 def check(dataset):
-    """What Python knows, the daemon knows, and the same."""
+    """What Python says is never another thing than what the daemon says; one of them may not know. Both, and a text for people."""
     stated = dataset.cardinality()
     found, why = counted(Spec(dataset._stages, None, dataset._options))
     shown = f"{Spec(dataset._stages).text}\nPython says {stated}, the daemon {found} ({why})"
     if stated >= 0:
-        assert found == stated, shown
+        assert found in (None, stated) and "has no end" not in why, shown
+        if stated < 1000:
+            assert sum(1 for _ in dataset) == stated, shown
     elif stated == penstock.INFINITE_CARDINALITY:
-        assert found is None and "has no end" in why, shown
-    else:
-        assert "has no end" not in why, shown
+        assert found is None, shown
     return stated, found, shown
 
 
 def test_both_say_the_same_of_every_op(tmp_path):
     by_op = datasets(tmp_path)
-    assert ops() == set(by_op) | TOLD_BY_OTHERS
+    assert ops() == set(by_op) | OTHERS
     for op, of_op in by_op.items():
         for dataset in of_op:
             assert op in ops_of(dataset._stages), f"{op} is in no dataset of its own"
             stated, found, shown = check(dataset)
-            # Behind what values decide nobody knows. Of all else, whoever counts without a pass knows in both languages.
-            assert (stated == penstock.UNKNOWN_CARDINALITY) == (found is None and stated != penstock.INFINITE_CARDINALITY), shown
-            if 0 <= stated:
-                assert sum(1 for _ in dataset) == stated, shown
+            if stated != penstock.UNKNOWN_CARDINALITY:
+                assert found == (stated if stated >= 0 else None), shown
 
 
 def drawn(dice, depth=0):
@@ -164,13 +158,11 @@ def drawn(dice, depth=0):
 def test_both_say_the_same_of_datasets_that_are_drawn(seed):
     dice = random.Random(seed)
     known = endless = 0
-    for i in range(100):
+    for _ in range(100):
         dataset = drawn(dice)
         if dice.random() < 0.5:
             dataset = dataset.batch(dice.randrange(1, 7), remainder=dice.choice([None, "drop", "pad", "wrap"]))
-        stated, _, shown = check(dataset)
-        if stated >= 0 and i % 5 == 0:
-            assert sum(1 for _ in dataset) == stated, shown
+        stated, _, _ = check(dataset)
         known += stated >= 0
         endless += stated == penstock.INFINITE_CARDINALITY
-    assert known > 30 and endless > 5
+    assert known > 30 and endless > 0
