@@ -1,6 +1,6 @@
-// Decodes one WebP image or frame, a large one in pieces of its file, with a look for a stop between
-// two of them (base/stop_flag.h). docs/decisions/0124 says which images do not go in pieces, and
-// why.
+// Decodes one WebP image or frame, a large one in pieces of its file, with a look for a stop
+// between two of them (base/stop_flag.h). docs/decisions/0124 says which images do not go in
+// pieces, and why.
 //
 // Threads:  any; no state.
 // Limits:   what libwebp keeps of a whole lossless image is charged (base/large_charge.h).
