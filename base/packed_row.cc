@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/in_pieces.h"
+
 namespace penstock {
 namespace {
 
@@ -24,7 +26,7 @@ size_t ValuesBytes(const PackedValues& values) {
 }
 
 uint8_t* WriteBytes(const void* from, size_t bytes, uint8_t* to) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+  CopyInPieces(to, from, bytes);
   return to + bytes;
 }
 

@@ -1,12 +1,17 @@
 #include "io/arrow/arrow_codec.h"
 
+// For ZSTD_d_stableOutBuffer.
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
+#include <zstd_errors.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/arena.h"
+#include "base/in_pieces.h"
 #include "io/arrow/lz4_frame.h"
 
 namespace penstock {
@@ -32,6 +37,45 @@ absl::StatusOr<ArrowMemory> UnpackLz4(absl::Span<const uint8_t> frame, uint64_t 
       absl::StrCat("a compressed buffer cannot be unpacked: ", status.message()));
 }
 
+// What became of frames; `error` is null where they were sound.
+struct Unpacked {
+  size_t bytes = 0;
+  const char* error = nullptr;
+};
+
+Unpacked AtOnce(ZSTD_DCtx* context, absl::Span<const uint8_t> frames, ArrowMemory* memory) {
+  const size_t found = ZSTD_decompressDCtx(context, memory->block.get(), memory->bytes,
+                                           frames.data(), frames.size());
+  return ZSTD_isError(found) ? Unpacked{0, ZSTD_getErrorName(found)} : Unpacked{found, nullptr};
+}
+
+// The same with a look for a stop between two pieces. Plain bytes go where they belong at once: the
+// decompressor has no window of its own.
+Unpacked InPiecesOfFrames(ZSTD_DCtx* context, absl::Span<const uint8_t> frames,
+                          ArrowMemory* memory) {
+  // It may be in the middle of a frame that was given up.
+  ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
+  ZSTD_DCtx_setParameter(context, ZSTD_d_stableOutBuffer, 1);
+  // Of any window, as at once.
+  ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax,
+                         ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
+  const size_t pieces = (memory->bytes + kPieceBytes - 1) / kPieceBytes;
+  const size_t piece = std::max<size_t>(1, frames.size() / pieces);
+  ZSTD_inBuffer in = {frames.data(), 0, 0};
+  ZSTD_outBuffer out = {memory->block.get(), memory->bytes, 0};
+  size_t left = 1;  // 0 behind the end of a frame
+  while (in.pos < frames.size()) {
+    CheckStop();
+    const size_t before = in.pos;
+    in.size = std::min(frames.size(), in.pos + piece);
+    left = ZSTD_decompressStream(context, &out, &in);
+    if (ZSTD_isError(left)) return {0, ZSTD_getErrorName(left)};
+    if (in.pos == before) return {0, ZSTD_getErrorString(ZSTD_error_dstSize_tooSmall)};
+  }
+  if (left != 0) return {0, ZSTD_getErrorString(ZSTD_error_srcSize_wrong)};
+  return {out.pos, nullptr};
+}
+
 absl::StatusOr<ArrowMemory> UnpackZstd(absl::Span<const uint8_t> frame, uint64_t claimed) {
   // Most frames say it themselves: no memory is asked for where the two differ.
   const unsigned long long said = ZSTD_getFrameContentSize(frame.data(), frame.size());
@@ -44,15 +88,15 @@ absl::StatusOr<ArrowMemory> UnpackZstd(absl::Span<const uint8_t> frame, uint64_t
   static thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
   if (context == nullptr) return absl::ResourceExhaustedError("no memory for a zstd decompressor");
   ArrowMemory memory = AllocateArrowMemory(claimed);
-  const size_t found = ZSTD_decompressDCtx(context.get(), memory.block.get(), memory.bytes,
-                                           frame.data(), frame.size());
-  if (ZSTD_isError(found)) {
+  const Unpacked found =
+      (memory.bytes > kPieceBytes ? InPiecesOfFrames : AtOnce)(context.get(), frame, &memory);
+  if (found.error != nullptr) {
     return absl::DataLossError(
-        absl::StrCat("a compressed buffer cannot be unpacked: ", ZSTD_getErrorName(found)));
+        absl::StrCat("a compressed buffer cannot be unpacked: ", found.error));
   }
-  if (found != memory.bytes) {
+  if (found.bytes != memory.bytes) {
     return absl::DataLossError(absl::StrCat("a compressed buffer says that it holds ", claimed,
-                                            " bytes, and holds ", found));
+                                            " bytes, and holds ", found.bytes));
   }
   return memory;
 }
@@ -76,7 +120,7 @@ absl::StatusOr<ArrowMemory> UnpackArrowBuffer(ArrowCodec codec, absl::Span<const
   packed.remove_prefix(sizeof(claimed));
   if (claimed == kAsItIs) {
     ArrowMemory memory = AllocateArrowMemory(packed.size());
-    if (!packed.empty()) std::memcpy(memory.block.get(), packed.data(), packed.size());
+    CopyInPieces(memory.block.get(), packed.data(), packed.size());
     return memory;
   }
   if (claimed < 0 || static_cast<uint64_t>(claimed) > kMaxArrowBufferBytes) {

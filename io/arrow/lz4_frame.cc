@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 
 namespace penstock {
 namespace {
@@ -17,6 +18,8 @@ constexpr uint32_t kIsPlain = 0x80000000;
 constexpr size_t kLeastMatch = 4;
 // Copied at once where there is room for it, whatever a copy's length.
 constexpr size_t kCopy = 16;
+// Of a block beside its bytes, as StopLook counts it.
+constexpr uint64_t kBlockWork = 64;
 
 uint32_t Load32(const uint8_t* at) {
   uint32_t value;
@@ -34,10 +37,15 @@ uint32_t SumOf(absl::Span<const uint8_t> bytes) {
   uint32_t sum = kPrimes[4];
   if (bytes.size() >= 16) {
     uint32_t lanes[] = {kPrimes[0] + kPrimes[1], kPrimes[1], 0, 0 - kPrimes[0]};
-    for (; end - at >= 16; at += 16) {
-      for (int i = 0; i < 4; ++i)
-        lanes[i] = TurnLeft(lanes[i] + Load32(at + 4 * i) * kPrimes[1], 13) * kPrimes[0];
-    }
+    InPieces(
+        bytes.size() / 16,
+        [&](size_t, size_t some) {
+          for (size_t turn = 0; turn < some; ++turn, at += 16) {
+            for (int i = 0; i < 4; ++i)
+              lanes[i] = TurnLeft(lanes[i] + Load32(at + 4 * i) * kPrimes[1], 13) * kPrimes[0];
+          }
+        },
+        kPieceBytes / 16);
     sum = TurnLeft(lanes[0], 1) + TurnLeft(lanes[1], 7) + TurnLeft(lanes[2], 12) +
           TurnLeft(lanes[3], 18);
   }
@@ -159,6 +167,7 @@ absl::Status UnpackLz4Frame(absl::Span<const uint8_t> frame, absl::Span<uint8_t>
   const bool has_block_sums = (head.flags & kHasBlockSums) != 0;
   uint8_t* out = plain.data();
   uint8_t* const end = out + plain.size();
+  StopLook look;
   while (true) {
     if (frame.size() < 4) return Damaged("its LZ4 frame is cut");
     const uint32_t size = Load32(frame.data());
@@ -172,6 +181,8 @@ absl::Status UnpackLz4Frame(absl::Span<const uint8_t> frame, absl::Span<uint8_t>
       return Damaged("the checksum of a block of its LZ4 frame does not hold");
     frame.remove_prefix(bytes + (has_block_sums ? 4 : 0));
     const size_t room = std::min<size_t>(end - out, head.max_block_bytes);
+    const uint8_t* const before = out;
+    look.Did(bytes + kBlockWork);
     if ((size & kIsPlain) != 0) {
       if (bytes > room) return Damaged("its LZ4 frame holds more bytes");
       if (bytes > 0) std::memcpy(out, block.data(), bytes);
@@ -182,6 +193,7 @@ absl::Status UnpackLz4Frame(absl::Span<const uint8_t> frame, absl::Span<uint8_t>
     uint8_t* const next = UnpackBlock(block, is_alone ? out : plain.data(), out, out + room);
     if (next == nullptr) return Damaged("a block of its LZ4 frame is damaged, or holds more bytes");
     out = next;
+    look.Did(static_cast<uint64_t>(out - before));
   }
   if (out != end) {
     return Damaged(

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/stop_flag.h"
+#include "base/in_pieces.h"
 #include "server/codec/damaged.h"
 
 namespace penstock {
@@ -16,16 +16,26 @@ namespace {
 
 // Of a pixel that is decoded, as StopLook counts it.
 constexpr uint64_t kPixelWork = 8;
+// And of a read beside its bytes.
+constexpr uint64_t kReadWork = 16;
 
 // What is left of the file.
 struct Source {
   const uint8_t* data;
   size_t size;
+  uint64_t work = 0;  // since it was looked whether it is wanted
 };
 
 int ReadSource(GifFileType* gif, GifByteType* out, int count) {
   auto* const source = static_cast<Source*>(gif->UserData);
   const size_t taken = std::min(source->size, static_cast<size_t>(std::max(count, 0)));
+  // giflib passes over any number of blocks by itself. It takes what is not wanted for a file that
+  // ends, and whoever hears of that from it looks (CheckStop()).
+  source->work += taken + kReadWork;
+  if (source->work >= StopLook::kWork) {
+    source->work = 0;
+    if (IsStopped()) return 0;
+  }
   if (taken > 0) std::memcpy(out, source->data, taken);
   source->data += taken;
   source->size -= taken;
@@ -38,6 +48,7 @@ struct Close {
 using GifFile = std::unique_ptr<GifFileType, Close>;
 
 absl::Status Damaged(int64_t frame, int error) {
+  CheckStop();
   const char* const words = GifErrorString(error);
   return DamagedData("GIF", words != nullptr ? words : "no reason given", " (frame ", frame, ")");
 }
@@ -133,9 +144,10 @@ absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
   if (!gif.ok()) return gif.status();
   int transparent = 0;
   while (GoToFrame(gif->get(), &transparent)) {
-    if (DGifGetImageDesc(gif->get()) != GIF_OK) {
+    // Of DGifGetImageDesc() all that giflib would keep of each frame is left out.
+    if (DGifGetImageHeader(gif->get()) != GIF_OK) {
       // Without its whole header it is no frame.
-      if (shape_.frames > 0 && (*gif)->ImageCount == shape_.frames) break;
+      if (shape_.frames > 0) break;
       return Damaged(shape_.frames, (*gif)->Error);
     }
     const GifImageDesc& place = (*gif)->Image;
@@ -161,6 +173,7 @@ absl::StatusOr<FramesShape> GifDecoder::Start(const uint8_t* data, size_t size,
     while (result == GIF_OK && block != nullptr) result = DGifGetCodeNext(gif->get(), &block);
     if (result != GIF_OK) return Damaged(shape_.frames - 1, (*gif)->Error);
   }
+  CheckStop();
   if (shape_.frames == 0) return DamagedData("GIF", "no frame in ", size, " bytes");
   if (options.first_frame_only) shape_.frames = 1;
   return shape_;
@@ -174,12 +187,12 @@ absl::Status GifDecoder::Decode(uint8_t* pixels) const {
   for (int64_t frame = 0; frame < shape_.frames; ++frame, pixels += canvas_bytes) {
     CheckStop();
     int transparent = 0;
-    if (!GoToFrame(gif->get(), &transparent) || DGifGetImageDesc(gif->get()) != GIF_OK)
+    if (!GoToFrame(gif->get(), &transparent) || DGifGetImageHeader(gif->get()) != GIF_OK)
       return Damaged(frame, (*gif)->Error);
     if (frame == 0) {
-      std::memset(pixels, 0, canvas_bytes);
+      ClearInPieces(pixels, canvas_bytes);
     } else {
-      std::memcpy(pixels, pixels - canvas_bytes, canvas_bytes);
+      CopyInPieces(pixels, pixels - canvas_bytes, canvas_bytes);
     }
     const absl::Status status = DrawFrame(gif->get(), frame, transparent, shape_, pixels);
     if (!status.ok()) return status;

@@ -28,7 +28,8 @@ const char* Name(Wrapping wrapping) { return wrapping == Wrapping::kGzip ? "gzip
 
 }  // namespace
 
-absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping wrapping) {
+absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping wrapping,
+                                    LargeCharge& charge) {
   const auto state = std::make_unique<inflate_state>();
   std::string out;
   size_t done = 0, taken = 0;
@@ -44,8 +45,10 @@ absl::StatusOr<std::string> Inflate(const uint8_t* data, size_t size, Wrapping w
           return absl::ResourceExhaustedError(
               absl::StrCat("expected at most ", kInflatedBytesMax, " bytes inflated, found more"));
         }
-        out.resize(std::min(std::max<size_t>({size_t{4096}, out.size() * 2, size * 2}),
-                            kInflatedBytesMax));
+        const size_t bytes =
+            std::min(std::max<size_t>({size_t{4096}, out.size() * 2, size * 2}), kInflatedBytesMax);
+        charge.MakeRoom(out, bytes - out.size());
+        out.resize(bytes);
       }
       const size_t room = std::min(out.size() - done, kBytesAtOnce);
       state->next_out = reinterpret_cast<uint8_t*>(out.data()) + done;

@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/large_charge.h"
 #include "base/stop_flag.h"
 #include "server/codec/exif.h"
 
@@ -124,7 +126,23 @@ struct JpegDecoder::State {
   ~State() { jpeg_destroy_decompress(&info); }
 
   // Back to the state before Start(), with all of the image's memory given back. Does not fail.
-  void Forget() { jpeg_abort_decompress(&info); }
+  void Forget() {
+    jpeg_abort_decompress(&info);
+    charge.reset();
+  }
+
+  // What libjpeg will keep of all of the image until its last row, where scans add to each other.
+  // Throws MemoryLimitError.
+  void ChargeScans() {
+    charge.emplace();
+    if (!jpeg_has_multiple_scans(&info)) return;
+    uint64_t blocks = 0;
+    for (int i = 0; i < info.num_components; ++i) {
+      const jpeg_component_info& component = info.comp_info[i];
+      blocks += uint64_t{component.width_in_blocks} * component.height_in_blocks;
+    }
+    charge->Add(blocks * DCTSIZE2 * sizeof(JCOEF));
+  }
 
   bool Cut() {
     std::snprintf(message, sizeof(message), "%s", kCut);
@@ -207,7 +225,10 @@ struct JpegDecoder::State {
       }
     }
     // Looks for the end marker. False would mean that it has begun, which is enough.
-    if (info.output_scanline == info.output_height) jpeg_finish_decompress(&info);
+    if (info.output_scanline == info.output_height) {
+      jpeg_finish_decompress(&info);
+      charge.reset();
+    }
     return true;
   }
 
@@ -318,6 +339,7 @@ struct JpegDecoder::State {
 
   const uint8_t* data = nullptr;
   size_t size = 0;
+  std::optional<LargeCharge> charge;  // of what libjpeg keeps
 };
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
@@ -332,6 +354,7 @@ absl::StatusOr<JpegShape> JpegDecoder::Start(const uint8_t* data, size_t size,
   state.size = size;
   state.message[0] = '\0';
   if (!state.RunHeader(data, size, options)) return state.Failed();
+  state.ChargeScans();
   state.MakeSpareRows();
   return state.UprightShape();
 }
@@ -347,6 +370,8 @@ absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels
     state.Forget();
     return absl::OkStatus();
   }
+  LargeCharge charge;
+  charge.Add(shape.bytes());
   std::vector<uint8_t> image(shape.bytes());
   if (const absl::Status status = Decode(image.data()); !status.ok()) return status;
   const size_t row_bytes = size_t{1} * window.width * shape.channels;
@@ -360,7 +385,10 @@ absl::Status JpegDecoder::DecodeWindow(const JpegWindow& window, uint8_t* pixels
 absl::Status JpegDecoder::Decode(uint8_t* pixels) {
   State& state = *state_;
   const JpegShape& shape = state.shape;
-  std::vector<uint8_t> lying(state.orientation == 1 ? 0 : shape.bytes());
+  const size_t lying_bytes = state.orientation == 1 ? 0 : shape.bytes();
+  LargeCharge charge;
+  charge.Add(lying_bytes);
+  std::vector<uint8_t> lying(lying_bytes);
   if (state.RunRows(shape.height, lying.empty() ? pixels : lying.data())) {
     if (!lying.empty()) {
       TurnUpright(state.orientation, lying.data(), shape.height, shape.width, shape.channels,

@@ -6,6 +6,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
+#include "base/in_pieces.h"
 
 namespace penstock {
 namespace {
@@ -38,9 +39,23 @@ bool ReadFloat(absl::string_view text, bool found, T value, uint8_t* out) {
   return Put(result.ec == std::errc() && result.ptr == end, negative ? -value : value, out);
 }
 
+absl::string_view WithoutSpaces(absl::string_view text) {
+  const auto is_other = [](char c) { return !absl::ascii_isspace(static_cast<uint8_t>(c)); };
+  text.remove_prefix(FindInPieces(text, 0, is_other));
+  StopLook look;
+  while (!text.empty() && !is_other(text.back())) {
+    text.remove_suffix(1);
+    look.Did(1);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool ReadNumber(absl::string_view text, DType dtype, uint8_t* out) {
+  // What is behind this look at all of it at once, more than once.
+  text = WithoutSpaces(text);
+  if (text.size() > kNumberTextBytesMax) return false;
   switch (dtype) {
     case DType::kInt32:
       return ReadInteger<int32_t>(text, out);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/large_charge.h"
 #include "base/packed_row.h"
 
 namespace penstock {
@@ -104,12 +105,16 @@ absl::Status DoesNotFit(const ParsedFeaturePlan& feature, size_t partition, size
 absl::Status MakeRagged(const ParsedFeaturePlan& feature, absl::Span<const ExampleValue> values,
                         int64_t items, Arena& arena, RowBytes* row) {
   PackedValues packed = ValuesOf(feature, values[feature.list]);
+  // No partition has more rows than there are numbers, items, or kMaxRows.
+  LargeCharge charge;
   std::vector<std::vector<int64_t>> splits(feature.partitions.size());
   for (size_t i = splits.size(); i-- > 0;) {
     const RowPartitionPlan& partition = feature.partitions[i];
     const absl::Span<const int64_t> numbers = partition.kind == v1::RowPartition::kUniformRowLength
                                                   ? absl::Span<const int64_t>()
                                                   : NumbersOf(values[partition.list]);
+    const auto items_before = static_cast<uint64_t>(items);
+    charge.Add((std::max<uint64_t>(items_before, numbers.size()) + 1) * sizeof(int64_t));
     if (!MakeSplits(partition, numbers, &items, &splits[i]))
       return DoesNotFit(feature, i, numbers.size());
   }
@@ -135,6 +140,9 @@ absl::Status MakeIndexed(const ParsedFeaturePlan& feature, absl::Span<const Exam
     return Wrong(feature, absl::StrCat("expected as many indices as values, found ",
                                        places.back().size(), " and ", packed.count));
   }
+  // The lists below are of these sizes, whatever they are of.
+  LargeCharge charge;
+  charge.Add(packed.count * (sizeof(uint32_t) + axes * sizeof(int64_t)));
   std::vector<uint32_t> order(packed.count);
   std::iota(order.begin(), order.end(), 0);
   const auto less = [&](uint32_t a, uint32_t b) {
@@ -161,7 +169,9 @@ absl::Status MakeIndexed(const ParsedFeaturePlan& feature, absl::Span<const Exam
         to += element;
       }
     } else {
+      charge.Add((packed.count + 1) * sizeof(size_t));
       std::vector<size_t> begins(1, 0);
+      begins.reserve(packed.count + 1);
       for (size_t i = 0; i < packed.count; ++i)
         begins.push_back(begins.back() + packed.string_size(i));
       auto* sizes = arena.AllocateArray<uint32_t>(packed.count);

@@ -2,17 +2,17 @@
 // every frame of an animation as it stands on the whole canvas.
 //
 // Threads:  one thread at a time.
-// Owns:     libwebp's state; never the data.
+// Owns:     libwebp's state and the canvases of an animation; never the data.
 // Limits:   kWebpSideMax pixels a side and kWebpPixelsMax pixels of all frames together, checked
 //           before anything of the image's size is allocated; kWebpFramesMax frames, since libwebp
 //           looks for each from the first one on. An animation takes 8 bytes for each pixel of its
 //           canvas beside the result.
 // Cost:     libwebp's own, and for animations a copy of each frame.
 //
-// A large still image is decoded in pieces of its file, with a look for a stop between two of them
-// (base/stop_flag.h). Within a piece nothing can stop libwebp: nor within a frame of an animation,
-// an image of a single colour, whose pieces are few bytes, one that is damaged, or a lossy one of
-// some 16, in which there is a 255 where only a damaged one may have it.
+// A large image or frame is decoded in pieces of its file, with a look for a stop between two of
+// them (base/stop_flag.h). Within a piece nothing can stop libwebp: nor within an image of a single
+// colour, whose pieces are few bytes, one that is damaged, or a lossy one of some 16, in which
+// there is a 255 where only a damaged one may have it.
 //
 // Errors are DataLoss: "WebP data is damaged: ...". Whatever follows the RIFF chunk is not looked
 // at, as in TensorFlow.
@@ -26,10 +26,9 @@
 #include "absl/status/statusor.h"
 #include "server/codec/frames_shape.h"
 
-struct WebPAnimDecoder;
-struct WebPDecoderConfig;
-
 namespace penstock {
+
+class WebpFrames;
 
 inline constexpr int kWebpSideMax = 16384;
 inline constexpr int64_t kWebpFramesMax = 16384;
@@ -64,21 +63,14 @@ class WebpDecoder {
   absl::Status Decode(uint8_t* pixels);
 
  private:
-  struct Delete {
-    void operator()(WebPAnimDecoder* animation) const;
-  };
-
   absl::Status DecodeStill(uint8_t* pixels) const;
-  // Whether it was decoded; else the call for all of it says what is wrong.
-  bool DecodeInPieces(WebPDecoderConfig* config) const;
   absl::Status DecodeFrames(uint8_t* pixels);
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
   int64_t pixels_at_once_ = 0;
-  bool is_lossless_ = false;
   FramesShape shape_;
-  std::unique_ptr<WebPAnimDecoder, Delete> animation_;  // null for a still image
+  std::unique_ptr<WebpFrames> animation_;  // null for a still image
 };
 
 }  // namespace penstock

@@ -92,7 +92,9 @@ class EachString final : public RowKernel {
     const size_t count = results.size() * static_cast<size_t>(*NumElements(shape));
     auto* const parts = scratch.AllocateArray<absl::string_view>(count);
     absl::string_view* end = parts;
+    StopLook look;
     for (const absl::string_view result : results) {
+      look.Did(kStringWork);
       const auto* const data = reinterpret_cast<const uint8_t*>(result.data());
       const auto strings = StringsOf({data, result.size(), shape}, scratch);
       end = std::copy(strings.begin(), strings.end(), end);

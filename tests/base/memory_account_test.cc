@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "base/arena.h"
+#include "base/large_charge.h"
 #include "base/memory_block.h"
 #include "base/memory_charge.h"
 #include "tests/support/catch.h"
@@ -155,6 +156,23 @@ TEST_CASE("a charge takes what a list grows by, and gives it back with itself") 
     charge.Add(100);
     charge.Remove(100);
     CHECK(account->taken() == list.capacity() * sizeof(uint64_t));
+  }
+  CHECK(account->taken() == 0);
+}
+
+TEST_CASE("what a row's lists take is charged where it is large, and given back with the charge") {
+  const auto account = Account(8 * kMiB);
+  const MemoryAccount::Scope charged(account.get());
+  {
+    LargeCharge charge;
+    std::vector<uint64_t> list;
+    charge.MakeRoom(list, 1000);
+    CHECK(account->taken() == 0);
+    charge.MakeRoom(list, kMiB / sizeof(uint64_t) * 2);
+    CHECK(account->taken() == list.capacity() * sizeof(uint64_t));
+    charge.Add(100);
+    CHECK(account->taken() == list.capacity() * sizeof(uint64_t) + 100);
+    CHECK_THROWS_AS(charge.MakeRoom(list, 2 * kMiB), MemoryLimitError);
   }
   CHECK(account->taken() == 0);
 }

@@ -7,6 +7,8 @@
 
 #include "tests/support/catch.h"
 #include "tests/support/decoded_frames.h"
+#include "tests/support/peak_memory.h"
+#include "tests/support/stops_soon.h"
 
 namespace penstock::testing {
 namespace {
@@ -102,6 +104,43 @@ TEST_CASE("gif: a frame that ends early") {
   const auto pixels = Decode(kHead + Frame(1, 2, kBlack) + ";", {}, &shape);
   REQUIRE(!pixels.ok());
   CHECK_THAT(std::string(pixels.status().message()), Catch::EndsWith("(frame 0)"));
+}
+
+TEST_CASE("fault 35: gif: a file of many short blocks looks for a stop all over it") {
+  // A frame's pixels, and behind them what is not looked at, in blocks of a byte.
+  std::string blocks = "\x02\x02\x44\x01";
+  for (int i = 0; i < (8 << 20); ++i) blocks += std::string("\x01\x00", 2);
+  blocks += '\0';
+  const std::string extension = std::string("!\xfe", 2) + blocks.substr(4);
+  for (const std::string& file :
+       {kHead + Frame(1, 1, blocks) + ";", kHead + extension + Frame(1, 1, kBlack) + ";"}) {
+    test::CheckStopsSoon([&] {
+      FramesShape shape;
+      const bool decoded = Decode(file, {}, &shape).ok();
+      CHECK(decoded);
+    });
+  }
+}
+
+TEST_CASE("gif: a file of many frames takes memory for its pixels alone") {
+  // Each with two colors of its own.
+  std::string file = kHead;
+  const std::string frame = std::string(",\0\0\0\0\1\0\1\0\x80", 10) + std::string(6, 'c') + kBlack;
+  constexpr int kFrames = 200'000;
+  for (int i = 0; i < kFrames; ++i) file += frame;
+  file += ';';
+  GifDecoder decoder;
+  if (!ForgetPeak()) {
+    WARN("its memory was not measured: /proc/self/clear_refs cannot be written");
+    return;
+  }
+  const int64_t before_kib = StatusKib("VmHWM:");
+  const auto shape = decoder.Start(reinterpret_cast<const uint8_t*>(file.data()), file.size(), {});
+  REQUIRE(shape.ok());
+  CHECK(shape->frames == kFrames);
+  std::vector<uint8_t> pixels(shape->bytes());
+  CHECK(decoder.Decode(pixels.data()).ok());
+  CHECK(StatusKib("VmHWM:") - before_kib < (8 << 10));
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ const std::string kGzipB(
 // They lie in memory of their own, so that a sanitizer sees what is read behind them.
 absl::StatusOr<std::string> Inflated(const std::string& data, Wrapping wrapping) {
   const std::vector<uint8_t> bytes(data.begin(), data.end());
-  return Inflate(bytes.data(), bytes.size(), wrapping);
+  LargeCharge charge;
+  return Inflate(bytes.data(), bytes.size(), wrapping, charge);
 }
 
 TEST_CASE("all members of a compressed string are inflated") {

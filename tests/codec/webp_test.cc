@@ -2,9 +2,12 @@
 // tensor. TensorFlow's own pixels and verdicts are compared by tests/client/python_parsing_test.py.
 #include "server/codec/webp.h"
 
+#include <webp/demux.h>
 #include <webp/encode.h>
 
 #include <cstdint>
+#include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -138,10 +141,10 @@ TEST_CASE("fault 21b: webp: in pieces and at once, an image is the same") {
   }
 }
 
-std::string Encoded(int width, int height, bool has_alpha, bool is_lossless, int levels) {
+std::string Encoded(int width, int height, bool has_alpha, bool is_lossless, int levels,
+                    uint64_t state = 1) {
   const int channels = has_alpha ? 4 : 3;
   std::vector<uint8_t> pixels(static_cast<size_t>(width) * height * channels);
-  uint64_t state = 1;
   for (uint8_t& value : pixels) {
     state = state * 6364136223846793005 + 1442695040888963407;
     value = static_cast<uint8_t>((state >> 33) % levels * 40);
@@ -185,9 +188,114 @@ TEST_CASE("fault 35: webp: a large image looks for a stop all over it, and is th
   }
 }
 
+// The chunks of an image as a frame has them.
+std::string ImageChunks(const std::string& file) {
+  constexpr size_t kFileHeadBytes = 12, kExtendedBytes = 18;
+  const bool is_extended = file.compare(kFileHeadBytes, 4, "VP8X") == 0;
+  return file.substr(kFileHeadBytes + (is_extended ? kExtendedBytes : 0));
+}
+
+struct AnimationFrame {
+  uint32_t x, y, width, height;
+  bool replaces;  // instead of being blended
+  bool clears;
+  std::string image;  // its chunks
+};
+
+std::string Animation(uint32_t width, uint32_t height, bool has_alpha,
+                      const std::vector<AnimationFrame>& frames) {
+  std::string chunks =
+      Chunk("VP8X", LittleEndian(2 | (has_alpha ? 16 : 0), 4) + Sides(width, height)) +
+      Chunk("ANIM", std::string(6, '\0'));
+  for (const AnimationFrame& frame : frames) {
+    chunks += Chunk("ANMF", LittleEndian(frame.x / 2, 3) + LittleEndian(frame.y / 2, 3) +
+                                Sides(frame.width, frame.height) + LittleEndian(40, 3) +
+                                LittleEndian((frame.replaces ? 2 : 0) | (frame.clears ? 1 : 0), 1) +
+                                frame.image);
+  }
+  return File(chunks);
+}
+
+// What libwebp's own decoder of animations makes of it: every frame, with alpha. Nothing where it
+// refuses one.
+std::vector<uint8_t> ByLibwebp(const std::string& file) {
+  const WebPData data = {reinterpret_cast<const uint8_t*>(file.data()), file.size()};
+  const std::unique_ptr<WebPAnimDecoder, void (*)(WebPAnimDecoder*)> decoder(
+      WebPAnimDecoderNew(&data, nullptr), &WebPAnimDecoderDelete);
+  WebPAnimInfo info;
+  if (decoder == nullptr || WebPAnimDecoderGetInfo(decoder.get(), &info) == 0) return {};
+  std::vector<uint8_t> pixels;
+  for (uint32_t i = 0; i < info.frame_count; ++i) {
+    uint8_t* canvas = nullptr;
+    int end_ms = 0;
+    if (WebPAnimDecoderGetNext(decoder.get(), &canvas, &end_ms) == 0) return {};
+    pixels.insert(pixels.end(), canvas,
+                  canvas + size_t{info.canvas_width} * info.canvas_height * 4);
+  }
+  return pixels;
+}
+
+TEST_CASE("webp: the frames of an animation are those of libwebp's own decoder of animations") {
+  std::mt19937 dice(1);
+  const auto below = [&dice](uint32_t bound) { return static_cast<uint32_t>(dice() % bound); };
+  int decoded = 0, refused = 0;
+  for (int i = 0; i < 400; ++i) {
+    CAPTURE(i);
+    const uint32_t width = 10 + below(30), height = 10 + below(30);
+    std::vector<AnimationFrame> frames(1 + below(5));
+    for (AnimationFrame& frame : frames) {
+      const bool is_whole = below(3) == 0;
+      frame.x = is_whole ? 0 : 2 * below(4);
+      frame.y = is_whole ? 0 : 2 * below(4);
+      frame.width = is_whole ? width : 1 + below(width - frame.x);
+      frame.height = is_whole ? height : 1 + below(height - frame.y);
+      frame.replaces = below(3) == 0;
+      frame.clears = below(3) == 0;
+      frame.image =
+          ImageChunks(Encoded(static_cast<int>(frame.width), static_cast<int>(frame.height),
+                              below(3) > 0, below(2) == 0, 7, dice()));
+    }
+    std::string file = Animation(width, height, /*has_alpha=*/true, frames);
+    // Some are damaged behind the heads.
+    for (uint32_t flips = i % 4 == 3 ? 1 + below(3) : 0; flips > 0; --flips)
+      file[70 + below(static_cast<uint32_t>(file.size()) - 70)] ^= static_cast<char>(1 << below(8));
+    const std::vector<uint8_t> expected = ByLibwebp(file);
+    FramesShape shape;
+    const auto found = Decode(file, {.pixels_at_once = INT64_MAX}, &shape);
+    if (!found.ok() || shape.channels != 4) {
+      // What is in front of the frames may say that there is no alpha, or no animation.
+      CHECK((expected.empty() || i % 4 == 3));
+      ++refused;
+      continue;
+    }
+    const bool is_same = *found == expected || shape.frames * shape.width * shape.height == 0;
+    CHECK(is_same);
+    CompareInPieces(file);
+    ++decoded;
+  }
+  CHECK(decoded > 300);
+  CHECK(refused > 10);
+}
+
+TEST_CASE("fault 35: webp: a large frame of an animation looks for a stop all over it") {
+  for (const bool is_lossless : {false, true}) {
+    DYNAMIC_SECTION((is_lossless ? "lossless" : "lossy")) {
+      const std::string image =
+          ImageChunks(Encoded(3072, 2048, /*has_alpha=*/true, is_lossless, 7));
+      const std::string file =
+          Animation(3072, 2048, /*has_alpha=*/true, {{0, 0, 3072, 2048, false, false, image}});
+      FramesShape shape;
+      test::CheckStopsSoon([&] {
+        const bool decoded = Decode(file, {}, &shape).ok();
+        CHECK(decoded);
+      });
+    }
+  }
+}
+
 TEST_CASE("fault 21b: webp: sizes are checked before anything is allocated") {
   // Of a lossless image a signature and the sides, 14 bits each, less one.
-  const std::string sides = "\x2f" + LittleEndian(16383 | 16382 << 14, 4);
+  const std::string sides = std::string("\x2f") + LittleEndian(16383 | 16382 << 14, 4);
   const struct {
     std::string file;
     std::string message;

@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "tests/support/arrays.h"
+#include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/golden.h"
+#include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
 #include "tests/support/stages.h"
@@ -209,6 +211,18 @@ class ContractFiles {
   }
 
   ScratchFolder folder;
+};
+
+// With elements that `save` has written.
+struct KeptFiles : ContractFiles {
+  KeptFiles() {
+    const RunResult saved = RunText(
+        Spec("$RANGE | shuffle { buffer_size: 50 seed: 6 } | map { out: 'a = value' out: 'b "
+             "= random_uniform([3], seed=1) + value' } | save { path: 'FOLDER/saved' } | batch { "
+             "batch_size: "
+             "50 }"));
+    REQUIRE(saved.status.ok());
+  }
 };
 
 }  // namespace penstock::test

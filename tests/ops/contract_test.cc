@@ -15,18 +15,6 @@
 namespace penstock::test {
 namespace {
 
-// With elements that `save` has written.
-struct KeptFiles : ContractFiles {
-  KeptFiles() {
-    const RunResult saved = RunText(
-        Spec("$RANGE | shuffle { buffer_size: 50 seed: 6 } | map { out: 'a = value' out: 'b "
-             "= random_uniform([3], seed=1) + value' } | save { path: 'FOLDER/saved' } | batch { "
-             "batch_size: "
-             "50 }"));
-    REQUIRE(saved.status.ok());
-  }
-};
-
 TEST_CASE("Every op of a spec stands in the contract's table") {
   KeptFiles files;
   std::string all;

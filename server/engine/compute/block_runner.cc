@@ -1,10 +1,10 @@
 #include "server/engine/compute/block_runner.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/memory_account.h"
 #include "base/pending_call.h"
 #include "base/row_shape.h"
@@ -22,7 +22,7 @@ constexpr uint64_t kCachedBatchBytes = 16 << 20;
 void CopyRows(const Column& from, size_t rows, size_t row_bytes, uint8_t* to) {
   if (from.data == to) return;
   for (size_t row = 0; row < rows; ++row)
-    std::memcpy(to + row * row_bytes, from.row(row), row_bytes);
+    CopyInPieces(to + row * row_bytes, from.row(row), row_bytes);
 }
 
 // Whether a batch has strings that are copied into the slot from where they lie.

@@ -8,20 +8,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/in_pieces.h"
 #include "base/packed_row.h"
 #include "base/row_shape.h"
 
 namespace penstock {
 namespace {
 
+// Of a value beside its bytes, as StopLook counts it.
+constexpr uint64_t kPickWork = 16;
+
 // The bytes of `count` strings, whose sizes stand one behind the other.
 size_t StringBytes(const uint8_t* sizes, size_t count) {
   size_t bytes = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t size = 0;
-    std::memcpy(&size, sizes + i * sizeof(size), sizeof(size));
-    bytes += size;
-  }
+  InPieces(count, [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) {
+      uint32_t size = 0;
+      std::memcpy(&size, sizes + i * sizeof(size), sizeof(size));
+      bytes += size;
+    }
+  });
   return bytes;
 }
 
@@ -46,8 +52,8 @@ RowBytes OwnStrings(const RowBytes& row, size_t strings, size_t first, size_t co
   const PackedValues own = Part(ReadDenseRow(DType::kString, strings, row), first, count);
   const size_t sizes_bytes = count * sizeof(uint32_t);
   uint8_t* const to = arena.Allocate(sizes_bytes + own.size);
-  if (count > 0) std::memcpy(to, own.string_sizes, sizes_bytes);
-  if (own.size > 0) std::memcpy(to + sizes_bytes, own.bytes, own.size);
+  CopyInPieces(to, own.string_sizes, sizes_bytes);
+  CopyInPieces(to + sizes_bytes, own.bytes, own.size);
   return {to, sizes_bytes + own.size};
 }
 
@@ -74,15 +80,19 @@ PackedValues Pick(const PackedValues& values, const std::vector<size_t>& picks, 
   const bool is_string = values.string_sizes != nullptr;
   const size_t each = is_string || values.count == 0 ? 0 : values.size / values.count;
   std::vector<size_t> offsets{0};
-  for (size_t i = 0; i < values.count; ++i)
-    offsets.push_back(offsets.back() + (is_string ? values.string_size(i) : each));
+  InPieces(values.count, [&](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i)
+      offsets.push_back(offsets.back() + (is_string ? values.string_size(i) : each));
+  });
   for (const size_t pick : picks) picked.size += offsets[pick + 1] - offsets[pick];
   uint8_t* to = arena.Allocate(picked.size);
   uint8_t* sizes = is_string ? arena.Allocate(picks.size() * sizeof(uint32_t)) : nullptr;
   picked.bytes = to;
   picked.string_sizes = sizes;
+  StopLook look;
   for (const size_t pick : picks) {
     const auto size = static_cast<uint32_t>(offsets[pick + 1] - offsets[pick]);
+    look.Did(size + kPickWork);
     if (size > 0) std::memcpy(to, values.bytes + offsets[pick], size);
     to += size;
     if (!is_string) continue;
@@ -99,7 +109,9 @@ RowBytes OwnSparse(const SparseRow& row, RowSpan own, Arena& arena) {
   const size_t axes = sizes.size();
   std::vector<int64_t> indices;
   std::vector<size_t> picks;
+  StopLook look;
   for (size_t i = 0; i < row.values.count; ++i) {
+    look.Did(axes);
     const absl::Span<const int64_t> place = row.indices.subspan(i * axes, axes);
     if (!own.Has(static_cast<uint64_t>(place[0]))) continue;
     picks.push_back(i);
@@ -199,8 +211,7 @@ class OwnRows final : public WorkOp {
     }
     out->row_bytes = static_cast<size_t>(row_bytes.value_or(0));
     for (int row = 0; row < rows; ++row) {
-      if (own[row].size > 0)
-        std::memcpy(out->data + row * out->row_bytes, own[row].data, own[row].size);
+      CopyInPieces(out->data + row * out->row_bytes, own[row].data, own[row].size);
     }
   }
 

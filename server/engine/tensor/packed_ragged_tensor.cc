@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/in_pieces.h"
+
 namespace penstock {
 
 void PackedRaggedTensor::Reset(size_t blocks) {
@@ -25,7 +27,9 @@ RowStatus PackedRaggedTensor::Put(size_t block_index, uint32_t first, uint32_t r
       block.lengths[axis++].push_back(static_cast<int64_t>(ragged.splits[0].size()) - 1);
     for (const absl::Span<const int64_t> splits : ragged.splits) {
       std::vector<int64_t>& lengths = block.lengths[axis++];
-      for (size_t i = 1; i < splits.size(); ++i) lengths.push_back(splits[i] - splits[i - 1]);
+      InPieces(splits.size() - 1, [&](size_t begin, size_t some) {
+        for (size_t i = begin; i < begin + some; ++i) lengths.push_back(splits[i + 1] - splits[i]);
+      });
     }
     block.values.Append(ragged.values);
   }
@@ -60,7 +64,9 @@ void PackedRaggedTensor::Write(const std::array<uint8_t*, kParts>& parts) const 
     uint64_t rows = 0;
     *splits++ = 0;
     for (const Block& block : blocks_) {
-      for (const int64_t length : block.lengths[axis]) *splits++ = end += length;
+      InPieces(block.lengths[axis].size(), [&](size_t first, size_t some) {
+        for (size_t i = first; i < first + some; ++i) *splits++ = end += block.lengths[axis][i];
+      });
       rows += block.lengths[axis].size();
     }
     // Rows that are no elements are empty.

@@ -1,12 +1,18 @@
 #include "server/engine/tensor/pad_rows.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 
 namespace penstock {
+namespace {
+
+// Of a run beside its values, as StopLook counts it.
+constexpr uint64_t kRunWork = 16;
+
+}  // namespace
 
 absl::Status CheckFits(const std::string& name, const Shape& row, const Shape& shape) {
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -21,12 +27,12 @@ absl::Status CheckFits(const std::string& name, const Shape& row, const Shape& s
 void FillWith(const std::string& padding, size_t bytes, uint8_t* to) {
   if (bytes == 0) return;
   if (std::all_of(padding.begin(), padding.end(), [](char c) { return c == 0; })) {
-    std::memset(to, 0, bytes);
+    ClearInPieces(to, bytes);
     return;
   }
-  std::memcpy(to, padding.data(), padding.size());
+  CopyInPieces(to, padding.data(), padding.size());
   for (size_t done = padding.size(); done < bytes; done *= 2)
-    std::memcpy(to + done, to, std::min(done, bytes - done));
+    CopyInPieces(to + done, to, std::min(done, bytes - done));
 }
 
 void VisitRuns(const Shape& from, const Shape& to,
@@ -39,7 +45,9 @@ void VisitRuns(const Shape& from, const Shape& to,
   const size_t last = from.size() - 1;
   const auto count = static_cast<size_t>(from[last]);
   Shape index(last, 0);
+  StopLook look;
   for (size_t source = 0;; source += count) {
+    look.Did(kRunWork);
     size_t target = 0;
     for (size_t axis = 0; axis < last; ++axis) target = (target + index[axis]) * to[axis + 1];
     run(source, target, count);
@@ -61,7 +69,7 @@ RowStatus PadRows(const std::string& name, const RowLayout& layout, const Column
     const uint8_t* const from = column.row(row);
     uint8_t* const target = to + row * row_bytes;
     VisitRuns(shape, layout.shape, [&](size_t source, size_t place, size_t count) {
-      std::memcpy(target + place * element, from + source * element, count * element);
+      CopyInPieces(target + place * element, from + source * element, count * element);
     });
   }
   return {};

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
+#include "base/in_pieces.h"
 #include "base/packed_row.h"
 
 namespace penstock {
@@ -23,10 +23,10 @@ class RowValues {
     count_ = 0;
   }
   void Append(const PackedValues& values) {
-    bytes_.append(reinterpret_cast<const char*>(values.bytes), values.size);
-    if (values.string_sizes != nullptr) {
-      for (size_t i = 0; i < values.count; ++i) sizes_.push_back(values.string_size(i));
-    }
+    AppendInPieces(&bytes_, {reinterpret_cast<const char*>(values.bytes), values.size});
+    InPieces(values.string_sizes != nullptr ? values.count : 0, [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; ++i) sizes_.push_back(values.string_size(i));
+    });
     count_ += values.count;
   }
 
@@ -35,8 +35,10 @@ class RowValues {
 
   // Writes the bytes and, of strings, the end of each behind `offset`; returns where they end.
   int64_t Write(uint8_t* to, int64_t offset, int64_t* ends) const {
-    if (!bytes_.empty()) std::memcpy(to + offset, bytes_.data(), bytes_.size());
-    for (const uint32_t size : sizes_) *ends++ = offset += size;
+    CopyInPieces(to + offset, bytes_.data(), bytes_.size());
+    InPieces(sizes_.size(), [&](size_t first, size_t some) {
+      for (size_t i = first; i < first + some; ++i) *ends++ = offset += sizes_[i];
+    });
     return sizes_.empty() ? offset + static_cast<int64_t>(bytes_.size()) : offset;
   }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/in_pieces.h"
 
 namespace penstock {
 
@@ -96,18 +97,22 @@ RowStatus SparseTensor::Measure(uint32_t, uint32_t shape_rows, PartBytes* bytes)
 int64_t* SparseTensor::WriteIndices(const Block& block, int64_t first_row, int64_t* to) const {
   if (axes() == 1 && tensor_.batched && !layout_.row.packed()) {
     for (const uint64_t count : block.counts) {
-      for (uint64_t i = 0; i < count; ++i, to += 2) {
-        to[0] = first_row;
-        to[1] = static_cast<int64_t>(i);
-      }
+      InPieces(count, [&](size_t first, size_t some) {
+        for (uint64_t i = first; i < first + some; ++i, to += 2) {
+          to[0] = first_row;
+          to[1] = static_cast<int64_t>(i);
+        }
+      });
       ++first_row;
     }
     return to;
   }
   const int64_t* packed = block.indices.data();
+  StopLook look;
   for (size_t row = 0; row < block.counts.size(); ++row) {
     Shape index(axes(), 0);
     for (uint64_t i = 0; i < block.counts[row]; ++i) {
+      look.Did(axes());
       if (tensor_.batched) *to++ = first_row + static_cast<int64_t>(row);
       if (layout_.row.packed()) {
         to = std::copy_n(packed, axes(), to);

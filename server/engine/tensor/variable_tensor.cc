@@ -1,10 +1,10 @@
 #include "server/engine/tensor/variable_tensor.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/in_pieces.h"
 #include "base/row_shape.h"
 #include "server/engine/tensor/pad_rows.h"
 
@@ -15,6 +15,17 @@ uint64_t Multiply(uint64_t a, uint64_t b) {
   uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return VariableTensor::kTooMany;
   return std::min(product, VariableTensor::kTooMany);
+}
+
+// Of a string beside its bytes, as StopLook counts it.
+constexpr uint64_t kStringWork = 16;
+
+// The sizes of strings as where each of them ends, behind `end`; the last end.
+int64_t WriteEnds(absl::Span<const uint32_t> sizes, int64_t end, int64_t* to) {
+  InPieces(sizes.size(), [&](size_t first, size_t some) {
+    for (const uint32_t size : sizes.subspan(first, some)) *to++ = end += size;
+  });
+  return end;
 }
 
 // The product of `count` sizes, none of them unknown.
@@ -70,7 +81,7 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
   Block& block = blocks_[block_index];
   if (!block.first) block.first = first;
   for (const RowBytes& place : block.places)
-    block.bytes.append(reinterpret_cast<const char*>(place.data), place.size);
+    AppendInPieces(&block.bytes, {reinterpret_cast<const char*>(place.data), place.size});
   block.places.clear();
   block.place_bytes = 0;
   block.rooms.clear();
@@ -96,7 +107,7 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
         const size_t count = Elements(shape.data(), shape.size());
         const size_t before = block.sizes.size();
         block.sizes.resize(before + count);
-        if (count > 0) std::memcpy(&block.sizes[before], bytes, count * sizeof(uint32_t));
+        if (count > 0) CopyInPieces(&block.sizes[before], bytes, count * sizeof(uint32_t));
         bytes += count * sizeof(uint32_t);
         size -= count * sizeof(uint32_t);
       }
@@ -106,7 +117,7 @@ RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
     } else if (is_string()) {
       block.sizes.push_back(static_cast<uint32_t>(size));
     }
-    block.bytes.append(bytes, size);
+    AppendInPieces(&block.bytes, {bytes, size});
     ++block.rows;
   }
   return {};
@@ -124,7 +135,10 @@ void VariableTensor::VisitRows(const Visit& visit) const {
       row.elements = Elements(row.dims, axes());
       size_t bytes = row.elements * DTypeSize(layout_.row.dtype);
       if (is_string()) {
-        for (size_t element = 0; element < row.elements; ++element) bytes += row.sizes[element];
+        InPieces(row.elements, [&](size_t first, size_t some) {
+          for (size_t element = first; element < first + some; ++element)
+            bytes += row.sizes[element];
+        });
       }
       visit(row, bytes);
       row.bytes += bytes;
@@ -231,7 +245,7 @@ void VariableTensor::WriteNumbers(uint8_t* values) const {
     VisitRows([&](const Row& row, size_t) {
       VisitRuns(Shape(row.dims, row.dims + axes()), shape_,
                 [&](size_t from, size_t to, size_t count) {
-                  std::memcpy(values + to * element, row.bytes + from * element, count * element);
+                  CopyInPieces(values + to * element, row.bytes + from * element, count * element);
                 });
       values += row_elements * element;
     });
@@ -239,10 +253,10 @@ void VariableTensor::WriteNumbers(uint8_t* values) const {
   }
   size_t done = 0;
   for (const Block& block : blocks_) {
-    std::memcpy(values + done, block.bytes.data(), block.bytes.size());
+    CopyInPieces(values + done, block.bytes.data(), block.bytes.size());
     done += block.bytes.size();
   }
-  if (!is_ragged()) std::memset(values + done, 0, shape_rows_ * row_elements * element - done);
+  if (!is_ragged()) ClearInPieces(values + done, shape_rows_ * row_elements * element - done);
 }
 
 void VariableTensor::WriteStrings(uint8_t* offset_bytes, uint8_t* values) const {
@@ -253,21 +267,24 @@ void VariableTensor::WriteStrings(uint8_t* offset_bytes, uint8_t* values) const 
   const size_t row_elements = Elements(shape_.data(), shape_.size());
   if (!layout_.pads) {
     for (Block& block : blocks_) {
-      std::memcpy(values + offset, block.bytes.data(), block.bytes.size());
+      CopyInPieces(values + offset, block.bytes.data(), block.bytes.size());
       uint8_t* to = values + offset;
       for (const RowBytes& place : block.places) {
-        if (place.size > 0) std::memcpy(to, place.data, place.size);
+        CopyInPieces(to, place.data, place.size);
         to += place.size;
       }
       block.rooms.clear();
-      for (const uint32_t size : block.sizes) *offsets++ = offset += size;
+      offset = WriteEnds(block.sizes, offset, offsets);
+      offsets += block.sizes.size();
       for (uint32_t i = 0; i < block.rows; ++i) rows += IsShown(*block.first, i) ? 1 : 0;
     }
     if (!is_ragged()) std::fill_n(offsets, (shape_rows_ - rows) * row_elements, offset);
     return;
   }
+  StopLook look;
   const auto append = [&](const char* bytes, size_t size) {
-    if (size > 0) std::memcpy(values + offset, bytes, size);
+    look.Did(size + kStringWork);
+    CopyInPieces(values + offset, bytes, size);
     *offsets++ = offset += static_cast<int64_t>(size);
   };
   const auto pad = [&](size_t count) {

@@ -21,9 +21,10 @@ class DecodeCompressed final : public RowKernel {
     const RowValue& in = arguments[0];
     const uint8_t* bytes = in.data;
     size_t size = in.bytes;
+    LargeCharge charge;
     absl::StatusOr<std::string> inflated;
     if (wrapping_) {
-      inflated = Inflate(in.data, in.bytes, *wrapping_);
+      inflated = Inflate(in.data, in.bytes, *wrapping_, charge);
       if (!inflated.ok()) return inflated.status();
       bytes = reinterpret_cast<const uint8_t*>(inflated->data());
       size = inflated->size();

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/in_pieces.h"
+#include "base/large_charge.h"
 #include "server/expr/each_string.h"
 #include "server/expr/texts.h"
 
@@ -15,8 +16,9 @@ absl::Status Split(absl::string_view text, RowOutput& out) {
     return absl::ResourceExhaustedError(
         absl::StrCat("text larger than the limit: ", text.size(), " > ", bytes_max, " bytes"));
   }
+  LargeCharge charge;
   std::vector<absl::string_view> bytes;
-  bytes.reserve(text.size());
+  charge.MakeRoom(bytes, text.size());
   InPieces(text.size(), [&](size_t first, size_t some) {
     for (size_t i = first; i < first + some; ++i) bytes.push_back(text.substr(i, 1));
   });

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -22,6 +23,8 @@ struct Vocabulary {
   std::string text;
   std::shared_ptr<const std::vector<std::string>> texts;
   absl::flat_hash_map<absl::string_view, int64_t> numbers;
+  // Of the longest: what is longer is none of them, and need not be gone through.
+  size_t word_bytes_max = 0;
 };
 
 template <typename Words>
@@ -34,6 +37,7 @@ absl::Status Number(const Words& words, Vocabulary* vocabulary) {
                        absl::CHexEscape(word.substr(0, kShownBytes)), "\" at ",
                        vocabulary->numbers[word], " and ", number));
     }
+    vocabulary->word_bytes_max = std::max(vocabulary->word_bytes_max, word.size());
     ++number;
   }
   return absl::OkStatus();
@@ -71,7 +75,8 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
       arguments[0], "input", {DType::kInt64, {}},
       [words = *std::move(vocabulary), absent, is_error = !arguments[2].given](
           absl::string_view word, RowOutput& out) {
-        const auto found = words->numbers.find(word);
+        const auto found =
+            word.size() > words->word_bytes_max ? words->numbers.end() : words->numbers.find(word);
         if (found == words->numbers.end() && is_error) {
           return absl::DataLossError(absl::StrCat(
               "expected one of the ", words->numbers.size(), " words of the vocabulary, found \"",

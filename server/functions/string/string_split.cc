@@ -3,6 +3,7 @@
 
 #include "absl/strings/ascii.h"
 #include "base/in_pieces.h"
+#include "base/large_charge.h"
 #include "server/expr/arguments.h"
 #include "server/expr/graph.h"
 #include "server/expr/texts.h"
@@ -19,7 +20,7 @@ constexpr size_t kPartsMax = kMaxRowElements;
 constexpr uint64_t kPartWork = 16;
 
 // At white space: none of the parts is empty, but for the rest behind `limit` of them.
-std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
+std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit, LargeCharge& charge) {
   const auto is_space = [](char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); };
   const auto strip = [&] {
     text.remove_prefix(FindInPieces(text, 0, [&](char c) { return !is_space(c); }));
@@ -30,6 +31,7 @@ std::vector<absl::string_view> AtSpace(absl::string_view text, int64_t limit) {
   while (!text.empty() && parts.size() <= kPartsMax) {
     const size_t end = FindInPieces(text, 0, is_space);
     look.Did(end + kPartWork);
+    charge.MakeRoom(parts, 2);
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end);
     strip();
@@ -53,13 +55,15 @@ size_t Find(absl::string_view sep, absl::string_view text) {
 }
 
 // At each `sep`, up to `limit` of them.
-std::vector<absl::string_view> At(absl::string_view sep, absl::string_view text, int64_t limit) {
+std::vector<absl::string_view> At(absl::string_view sep, absl::string_view text, int64_t limit,
+                                  LargeCharge& charge) {
   std::vector<absl::string_view> parts;
   StopLook look;
   while (parts.size() <= kPartsMax && (limit < 0 || static_cast<int64_t>(parts.size()) < limit)) {
     const size_t end = Find(sep, text);
     if (end == absl::string_view::npos) break;
     look.Did(end + kPartWork);
+    charge.MakeRoom(parts, 2);
     parts.push_back(text.substr(0, end));
     text.remove_prefix(end + sep.size());
   }
@@ -76,9 +80,12 @@ absl::StatusOr<BoundRowFunction> Bind(absl::Span<const Argument> arguments) {
   if (!status.ok()) return status;
   return BindEachText(arguments[0], "input", {DType::kString, {kUnknownSize}},
                       [sep, limit](absl::string_view text, RowOutput& out) {
+                        LargeCharge charge;
                         std::vector<absl::string_view> parts = {text};
-                        if (limit != 0)
-                          parts = sep.empty() ? AtSpace(text, limit) : At(sep, text, limit);
+                        if (limit != 0) {
+                          parts = sep.empty() ? AtSpace(text, limit, charge)
+                                              : At(sep, text, limit, charge);
+                        }
                         return PutTexts(parts, out);
                       });
 }

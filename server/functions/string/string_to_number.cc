@@ -61,8 +61,8 @@ const RowFunctionRegistration kStringToNumber({
            "out_type: \"float32\", \"float64\", \"int32\", \"int64\", \"uint32\" or \"uint64\", a "
            "constant.\n"
            "\n"
-           "Floats may be inf and nan. Any other text, and an integer beyond its type, is an error "
-           "of its record.",
+           "Floats may be inf and nan. Any other text, one of more than 16 MiB without the spaces "
+           "around it, and an integer beyond its type, is an error of its record.",
     .bind = Bind,
 });
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/in_pieces.h"
+#include "base/large_charge.h"
 #include "base/utf8.h"
 #include "server/expr/arguments.h"
 #include "server/expr/texts.h"
@@ -56,10 +57,13 @@ absl::StatusOr<BoundRowFunction> BindDecode(absl::Span<const Argument> arguments
   if (absl::Status status = ReadErrors(arguments[1], &on_malformed); !status.ok()) return status;
   return BindEachText(arguments[0], "input", {DType::kInt32, {kUnknownSize}},
                       [on_malformed](absl::string_view text, RowOutput& out) {
+                        LargeCharge charge;
                         std::vector<int32_t> codes;
-                        absl::Status status = VisitCharacters(
-                            text, on_malformed,
-                            [&](int32_t code, absl::string_view) { codes.push_back(code); });
+                        absl::Status status = VisitCharacters(text, on_malformed,
+                                                              [&](int32_t code, absl::string_view) {
+                                                                charge.MakeRoom(codes, 1);
+                                                                codes.push_back(code);
+                                                              });
                         if (!status.ok()) return status;
                         const size_t bytes = codes.size() * sizeof(int32_t);
                         out.SetShape({static_cast<int64_t>(codes.size())});
@@ -75,9 +79,11 @@ absl::StatusOr<BoundRowFunction> BindSplit(absl::Span<const Argument> arguments)
   if (absl::Status status = ReadErrors(arguments[1], &on_malformed); !status.ok()) return status;
   return BindEachText(arguments[0], "input", {DType::kString, {kUnknownSize}},
                       [on_malformed](absl::string_view text, RowOutput& out) {
+                        LargeCharge charge;
                         std::vector<absl::string_view> characters;
                         absl::Status status = VisitCharacters(
                             text, on_malformed, [&](int32_t, absl::string_view character) {
+                              charge.MakeRoom(characters, 1);
                               characters.push_back(character);
                             });
                         return status.ok() ? PutTexts(characters, out) : status;

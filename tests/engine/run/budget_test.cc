@@ -116,6 +116,32 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
   }
 }
 
+// What a function gathers beside its result: sixteen bytes for each character of a text of one
+// byte each, for one.
+TEST_CASE("what a function keeps until its row is made is within the limit") {
+  const std::string text =
+      absl::StrCat("stage { range { stop: 1 } } stage { map { ", DoublingLets(22), " out: 'n = ");
+  const struct {
+    const char* out;
+    uint64_t limit;
+  } cases[] = {
+      {"shape(unicode_split(s22))[0]", 48 * kMiB},
+      {"shape(bytes_split(s22))[0]", 48 * kMiB},
+      {"shape(string_split(s22, \"0\"))[0]", 48 * kMiB},
+      {"shape(unicode_decode(s22))[0]", 34 * kMiB},
+  };
+  for (const auto& [out, limit] : cases) {
+    INFO(out);
+    const std::string spec = absl::StrCat(text, out, "' } } stage { batch { batch_size: 1 } }");
+    const auto account = Account(limit);
+    const RunResult within = RunWithin(*account, spec, {.workers = 1});
+    INFO(within.status.ToString());
+    CHECK(absl::IsResourceExhausted(within.status));
+    CHECK(account->taken() == 0);
+    CHECK(RunWithin(*Account(512 * kMiB), spec, {.workers = 1}).status.ok());
+  }
+}
+
 TEST_CASE("a row that takes too much is named") {
   ScratchFolder folder;
   WriteShard(folder / "a", 0, 60);

@@ -14,6 +14,7 @@
 #include "base/staying_room.h"
 #include "server/engine/tensor/pad_rows.h"
 #include "tests/support/catch.h"
+#include "tests/support/stops_soon.h"
 
 namespace penstock {
 namespace {
@@ -292,6 +293,81 @@ TEST_CASE("sizes that no memory has are refused, not multiplied round") {
   const RowStatus status = variable.Lay(slot, 2, 2, &extents);
   CHECK(status.status.code() == absl::StatusCode::kResourceExhausted);
   CHECK(status.row == -1);
+}
+
+// One large row through the daemon's hands into its batch.
+TEST_CASE("fault 35: a large row looks for a stop all over its way into a batch") {
+  constexpr int64_t kBytes = int64_t{128} << 20, kStrings = int64_t{1} << 23, kEach = 12;
+  std::string strings;
+  const auto each = static_cast<uint32_t>(kEach);
+  for (int64_t i = 0; i < kStrings; ++i)
+    strings.append(reinterpret_cast<const char*>(&each), sizeof(each));
+  strings.append(kStrings * kEach, 's');
+  const struct {
+    const char* name;
+    TensorType type;
+    RowLayout layout;
+    std::string row;
+    int64_t size;
+  } cases[] = {
+      {"numbers",
+       {DType::kUint8, {2, kUnknownSize}},
+       {{DType::kUint8, {kUnknownSize}}, {kUnknownSize}, false},
+       std::string(kBytes, 'n'),
+       kBytes},
+      {"padded numbers",
+       {DType::kUint8, {2, kUnknownSize}},
+       {{DType::kUint8, {kUnknownSize}}, {kUnknownSize}, true, "p"},
+       std::string(kBytes, 'n'),
+       kBytes},
+      {"a text",
+       {DType::kString, {2}},
+       {{DType::kString, {}}, {}, false},
+       std::string(kBytes, 't'),
+       0},
+      {"strings",
+       {DType::kString, {2, kUnknownSize}},
+       {{DType::kString, {kUnknownSize}}, {kUnknownSize}, false},
+       strings,
+       kStrings},
+      {"padded strings",
+       {DType::kString, {2, kUnknownSize}},
+       {{DType::kString, {kUnknownSize}}, {kUnknownSize}, true, "p"},
+       strings,
+       kStrings},
+  };
+  for (const auto& test : cases) {
+    DYNAMIC_SECTION(test.name) {
+      const BatchTensor tensor{"x", test.type};
+      const RowBytes row{reinterpret_cast<const uint8_t*>(test.row.data()), test.row.size()};
+      const Column column{nullptr, 0, &row, test.size > 0 ? &test.size : nullptr};
+      ClaimedSlot slot;
+      slot.variable_bytes = uint64_t{1} << 30;
+      const std::unique_ptr<uint8_t[]> memory(new uint8_t[slot.variable_bytes]);
+      slot.variable = memory.get();
+      test::CheckStopsSoon([&] {
+        VariableRows variable;
+        variable.Reset({&tensor, 1}, {&test.layout, 1}, 1);
+        std::vector<TensorExtent> extents;
+        // Not inside of a macro, which would take Stopped for a failure.
+        const bool is_laid = variable.Put(0, variable.TakeBlock(), 0, 1, column).ok() &&
+                             variable.Lay(slot, 1, 2, &extents).ok();
+        CHECK(is_laid);
+      });
+    }
+  }
+  SECTION("in place") {
+    const RowLayout layout{{DType::kUint8, {kUnknownSize, 2}}, {kBytes / 2, 2}, true, "ab"};
+    const std::vector<int64_t> dims = {kBytes / 4, 2};
+    const std::string values(kBytes / 2, 'n');
+    const RowBytes row{reinterpret_cast<const uint8_t*>(values.data()), values.size()};
+    const std::unique_ptr<uint8_t[]> memory(new uint8_t[kBytes]);
+    test::CheckStopsSoon([&] {
+      const bool is_laid =
+          PadRows("x", layout, {nullptr, 0, &row, dims.data()}, 1, memory.get()).ok();
+      CHECK(is_laid);
+    });
+  }
 }
 
 TEST_CASE("rows in place are filled up to a fixed shape") {

@@ -3,17 +3,15 @@
 #include <zlib.h>
 
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/strip.h"
 #include "base/arena.h"
 #include "tests/functions/image/row_function.h"
 #include "tests/support/catch.h"
 #include "tests/support/compressed.h"
 #include "tests/support/golden.h"
 #include "tests/support/hex.h"
+#include "tests/support/peak_memory.h"
 
 namespace penstock::testing {
 namespace {
@@ -96,24 +94,6 @@ std::string Chunk(const std::string& type, const std::string& data) {
   const auto crc =
       static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(body.data()), body.size()));
   return BigEndian(data.size()) + body + BigEndian(crc);
-}
-
-// Lowers the peak of this process's resident memory to what it has now; false where that is not
-// allowed.
-bool ForgetPeak() { return (std::ofstream("/proc/self/clear_refs") << "5" << std::flush).good(); }
-
-// A number of KiB in /proc/self/status.
-int64_t StatusKib(absl::string_view name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    absl::string_view rest = line;
-    int64_t kib = 0;
-    if (absl::ConsumePrefix(&rest, name) && absl::ConsumeSuffix(&rest, " kB") &&
-        absl::SimpleAtoi(rest, &kib))
-      return kib;
-  }
-  FAIL("/proc/self/status has no " << name);
-  return 0;
 }
 
 // TensorFlow 2.21 gives the same pixels for these files.

@@ -18,7 +18,7 @@
 namespace penstock::testing {
 namespace {
 
-enum class Text { kLetters, kSpaces, kBase64, kQuotes };
+enum class Text { kLetters, kSpaces, kBase64, kQuotes, kNumber };
 
 struct Case {
   std::string function;
@@ -34,6 +34,12 @@ uint64_t Next(uint64_t* state) {
 
 std::vector<uint8_t> TextOf(Text kind, size_t bytes) {
   if (kind == Text::kSpaces) return std::vector<uint8_t>(bytes, ' ');
+  if (kind == Text::kNumber) {
+    // In the middle of spaces.
+    std::vector<uint8_t> text(bytes, ' ');
+    text[bytes / 2] = '7';
+    return text;
+  }
   if (kind == Text::kQuotes) return std::vector<uint8_t>(bytes, '"');
   std::vector<uint8_t> text(bytes);
   uint64_t state = 1;
@@ -137,10 +143,20 @@ void CheckAll(const std::vector<Case>& cases) {
   }
 }
 
+TEST_CASE("fault 35: long texts that are compared with each other count as long") {
+  // All pairs of texts that are alike to their last byte.
+  Case test = {
+      "string_equal", {{DType::kString, {1, 64}}, {DType::kString, {64, 1}}}, {}, size_t{32} << 20};
+  Row row(test);
+  test::CheckStopsSoon([&] { row.Compute(); });
+}
+
 TEST_CASE("fault 35: functions of long texts look for a stop all over them") {
   CheckAll({
       {"string_lower", {kText}, {}, kCopied},
       {"string_strip", {kText}, {}, kCopied, Text::kSpaces},
+      {"string_to_number", {kText}, {std::string("float32")}, kCopied, Text::kNumber},
+      {"string_to_number", {kText}, {std::string("int64")}, kCopied, Text::kNumber},
       {"string_strip", {kText}, {}, kCopied},
       {"string_length", {kText}, {std::string("UTF8_CHAR")}, size_t{256} << 20},
       {"substr", {kText}, {int64_t{1}, int64_t{1} << 30, std::string("UTF8_CHAR")}},
