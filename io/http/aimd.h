@@ -58,7 +58,10 @@ class Aimd {
 
  private:
   static constexpr int64_t kWindowNs = 250'000'000;
+  // What a quarter more must bring, and twice as many, which would bring twice as much where the
+  // wait for first bytes is all that there is.
   static constexpr double kBetter = 1.1;
+  static constexpr double kBetterDoubled = 1.25;
   static constexpr int kRestWindows = 8;
 
   void BeginWindow(int64_t now_ns) {
@@ -78,7 +81,7 @@ class Aimd {
   void BeginWindow(int64_t now_ns, bool was_full, double rate) {
     BeginWindow(now_ns);
     if (!was_full) return;
-    if (is_trying_ && rate < kBetter * rate_before_) {
+    if (is_trying_ && rate < (doubles_ ? kBetterDoubled : kBetter) * rate_before_) {
       limit_ = before_;
       Rest();
       return Settle(limit_);

@@ -109,7 +109,7 @@ class RangeFetcher::Loop {
   Aimd aimd_;
   RetryBudget budget_;
   FirstBytes first_bytes_;
-  int answers_ = 0;  // the first few
+  int answers_ = 0;  // the first ones
   int64_t fastest_ns_ = INT64_MAX;
   std::mt19937 dice_;
 
