@@ -27,7 +27,7 @@ constexpr int kLongestWaitMs = 1'000;
 // What 100 ms to the first byte and a gigabyte a second ask for, in blocks of 8 MiB and a margin.
 constexpr int kFirstAtOnceFar = 32;
 // A server is far whose first byte comes no sooner than this, behind the request on an open
-// connection. The fastest of the first answers counts: where the processors are busy, others wait for these.
+// connection. The fastest of the first answers counts, since busy processors delay most of them.
 constexpr int64_t kFarNs = 5 * kNsPerMs;
 constexpr int kFirstAnswers = 16;
 
