@@ -27,6 +27,13 @@ class FarFile : public RandomAccessFile {
                                                             absl::Span<uint8_t> out) = 0;
   // Behind what was read last, for who reads on from there.
   virtual uint64_t read_to() const = 0;
+  // ReadFetched() without a copy: `bytes` bytes that stay as they are as long as what is returned
+  // lives, with kLentPadding more behind them that may be loaded. Null where they do not lie
+  // together, are not here, or too many are lent already: then they are read.
+  static constexpr size_t kLentPadding = 64;
+  virtual std::shared_ptr<const uint8_t> LendFetched(uint64_t offset, uint64_t bytes) {
+    return nullptr;
+  }
 };
 
 // Files of this machine, and far ones besides.

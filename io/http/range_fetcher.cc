@@ -1,5 +1,6 @@
 #include "io/http/range_fetcher.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "io/http/range_loop.h"
@@ -24,6 +25,11 @@ void RangeFetcher::Fetch(RangeJob job) {
   // Who asks again has it tried again.
   if (loop == nullptr) return job.done(std::move(started));
   loop->Add(std::move(job));
+}
+
+int RangeFetcher::AtOnce() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return loop_ == nullptr ? std::min(kFirstAtOnce, options_.most_under_way) : loop_->limit();
 }
 
 FetcherStats RangeFetcher::stats() const {

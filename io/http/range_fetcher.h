@@ -71,11 +71,16 @@ struct RangeJob {
 // Where ranges come from.
 class RangeSource {
  public:
+  static constexpr int kAtOnceMax = 256;
+
   virtual ~RangeSource() = default;
   // From any thread; `done` is called once, from another one, or before this returns.
   virtual void Fetch(RangeJob job) = 0;
   // A pipeline, whose counters these are, has read the object from its beginning to its end.
   virtual void Passed(const RequestMaker& maker, const FetchCounters* counters) {}
+  // How many ranges at a time bring more bytes than fewer would, as far as is known. From any
+  // thread.
+  virtual int AtOnce() const { return kAtOnceMax; }
 };
 
 struct FetcherStats {
@@ -91,6 +96,9 @@ struct FetcherStats {
 
 class RangeFetcher final : public RangeSource {
  public:
+  // Of a server nearby so few requests bring all that there is: more would only fill memory ahead.
+  static constexpr int kFirstAtOnce = 8;
+
   struct Options {
     int most_under_way = 256;
     int64_t give_up_ns = 120'000'000'000;
@@ -104,6 +112,7 @@ class RangeFetcher final : public RangeSource {
   RangeFetcher& operator=(const RangeFetcher&) = delete;
 
   void Fetch(RangeJob job) override;
+  int AtOnce() const override;
   FetcherStats stats() const;
 
  private:

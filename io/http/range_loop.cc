@@ -25,17 +25,22 @@ void Count(std::atomic<uint64_t>& all, std::atomic<uint64_t> FetchCounters::*of_
 constexpr long kKeptConnections = 256;
 constexpr int kLongestWaitMs = 1'000;
 // What 100 ms to the first byte and a gigabyte a second ask for, in blocks of 8 MiB and a margin.
-constexpr int kFirstUnderWay = 32;
+constexpr int kFirstAtOnceFar = 32;
+// A server is far whose first byte comes no sooner than this, behind the request on an open
+// connection. The fastest of the first answers counts, since busy processors delay most of them.
+constexpr int64_t kFarNs = 5 * kNsPerMs;
+constexpr int kFirstAnswers = 16;
 
 }  // namespace
 
 RangeFetcher::Loop::Loop(const Options& options)
     : options_(options),
       multi_((InitCurl(), curl_multi_init())),
-      aimd_(std::min(kFirstUnderWay, options.most_under_way), options.most_under_way),
+      aimd_(std::min(kFirstAtOnce, options.most_under_way), options.most_under_way),
       dice_(options.seed != 0 ? options.seed : std::random_device{}()) {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
   bell_->multi = multi_;
+  limit_ = static_cast<uint64_t>(aimd_.limit());
 }
 
 absl::Status RangeFetcher::Loop::Start() {
@@ -102,11 +107,7 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
     if (body.size() < 4096) body.append(data, std::min<size_t>(bytes, 4096));
     return bytes;
   }
-  if (!std::exchange(attempt->has_first_byte, true)) {
-    Loop& loop = *attempt->loop;
-    loop.first_bytes_.Took(MonotonicNs() - attempt->begun_ns);
-    loop.first_byte_ns_.store(loop.first_bytes_.MedianNs(), std::memory_order_relaxed);
-  }
+  if (!std::exchange(attempt->has_first_byte, true)) attempt->loop->TookFirstByte(*attempt);
   if (bytes > job->what.bytes - attempt->at) {
     attempt->is_too_long = true;
     return 0;
@@ -124,6 +125,18 @@ size_t RangeFetcher::Loop::TakeBytes(char* data, size_t size, size_t count, void
     if (job->what.reached && job->reached < job->what.bytes) job->what.reached(job->reached);
   }
   return bytes;
+}
+
+void RangeFetcher::Loop::TookFirstByte(const Attempt& attempt) {
+  const int64_t took_ns = MonotonicNs() - attempt.begun_ns;
+  first_bytes_.Took(took_ns);
+  first_byte_ns_.store(first_bytes_.MedianNs(), std::memory_order_relaxed);
+  if (answers_ == kFirstAnswers) return;
+  // Without what a new connection took.
+  curl_off_t connected_us = 0;
+  curl_easy_getinfo(attempt.curl.get(), CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+  fastest_ns_ = std::min(fastest_ns_, took_ns - int64_t{connected_us} * 1000);
+  if (++answers_ == kFirstAnswers && fastest_ns_ >= kFarNs) aimd_.Raise(kFirstAtOnceFar);
 }
 
 CurlHandle RangeFetcher::Loop::TakeHandle() {

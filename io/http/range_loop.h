@@ -32,6 +32,7 @@ class RangeFetcher::Loop {
 
   void Add(RangeJob job);
   FetcherStats stats() const;
+  int limit() const { return static_cast<int>(limit_.load(std::memory_order_relaxed)); }
 
  private:
   struct Job;
@@ -89,6 +90,7 @@ class RangeFetcher::Loop {
   void DropAttempts(Job* job);
   int WaitMs(int64_t now_ns);
   CurlHandle TakeHandle();
+  void TookFirstByte(const Attempt& attempt);
 
   const Options options_;
   CURLM* const multi_;
@@ -107,6 +109,8 @@ class RangeFetcher::Loop {
   Aimd aimd_;
   RetryBudget budget_;
   FirstBytes first_bytes_;
+  int answers_ = 0;  // the first ones
+  int64_t fastest_ns_ = INT64_MAX;
   std::mt19937 dice_;
 
   // For who looks.

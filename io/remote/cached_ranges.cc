@@ -129,6 +129,8 @@ void CachedRanges::Fetch(RangeJob job) {
   shared_->wake.notify_one();
 }
 
+int CachedRanges::AtOnce() const { return shared_->network.AtOnce(); }
+
 void CachedRanges::Passed(const RequestMaker& maker, const FetchCounters* counters) {
   if (const std::string name = CacheName(maker); !name.empty())
     shared_->cache->Passed(name, counters);

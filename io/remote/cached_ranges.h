@@ -36,6 +36,7 @@ class CachedRanges final : public RangeSource {
   ~CachedRanges() override;
 
   void Fetch(RangeJob job) override;
+  int AtOnce() const override;
   void Passed(const RequestMaker& maker, const FetchCounters* counters) override;
 
   // As long as what is returned lives, which must end before this does, a plan of the pipeline

@@ -27,6 +27,7 @@ constexpr char kSuffix[] = ".remote";
 constexpr char kPartSuffix[] = ".part";
 constexpr uint32_t kFormat = 1;
 constexpr uint64_t kPage = DiskCache::kPageBytes;
+constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr size_t kNameBytesMax = 16 << 10;
 // When it was used last is written down this often.
 constexpr int64_t kUsedS = 60;
@@ -245,11 +246,14 @@ bool DiskCache::Read(const std::string& name, uint64_t size, uint64_t offset,
   if (file == nullptr) return false;
   const std::vector<uint32_t> sums = file->Sums(offset, out.size());
   if (sums.empty() || std::find(sums.begin(), sums.end(), 0u) != sums.end()) return false;
-  if (!ReadAll(file->fd, out.data(), out.size(), file->bytes_at + offset)) return false;
-  for (size_t page = 0; page < sums.size(); ++page) {
-    const size_t at = page * kPage;
-    if (SumOf(out.data() + at, std::min<size_t>(kPage, out.size() - at)) != sums[page])
-      return false;
+  // Piece by piece, whose sums are made while it is in the processor's cache.
+  for (size_t at = 0; at < out.size(); at += kPieceBytes) {
+    const absl::Span<uint8_t> piece = out.subspan(at, kPieceBytes);
+    if (!ReadAll(file->fd, piece.data(), piece.size(), file->bytes_at + offset + at)) return false;
+    for (size_t begin = 0; begin < piece.size(); begin += kPage) {
+      const size_t bytes = std::min<size_t>(kPage, piece.size() - begin);
+      if (SumOf(piece.data() + begin, bytes) != sums[(at + begin) / kPage]) return false;
+    }
   }
   return true;
 }

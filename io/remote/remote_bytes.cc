@@ -97,10 +97,7 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
       pieces.push_back({span->memory, offset - span->offset, to - offset});
       offset = to;
     }
-    Unpin(begin, end);
-    for (auto it = First(begin); it != spans_.end() && it->first < end; ++it)
-      pool_.Touch(it->second.get(), it->second->end() <= end);
-    is_passed = end == state().size && EndsReading();
+    is_passed = HasRead(begin, end);
   }
   if (is_passed) source_.Passed(*maker_, counters);
   uint8_t* to = out.data();
@@ -109,6 +106,33 @@ std::optional<absl::StatusOr<size_t>> RemoteBytes::Read(uint64_t offset, absl::S
     to += piece.bytes;
   }
   return absl::StatusOr<size_t>(static_cast<size_t>(to - out.data()));
+}
+
+std::shared_ptr<const uint8_t> RemoteBytes::Lend(uint64_t offset, uint64_t bytes, uint64_t padding,
+                                                 const FetchCounters* counters) {
+  std::shared_ptr<const uint8_t> lent;
+  bool is_passed = false;
+  {
+    std::lock_guard<std::mutex> lock(pool_.mutex());
+    const uint64_t end = offset + bytes;
+    const auto it = First(offset);
+    if (it == spans_.end() || it->second->offset > offset) return nullptr;
+    const Span& span = *it->second;
+    // What is small is copied sooner than it is counted.
+    if (!span.Has(end) || span.bytes < SpanPool::kLentLeast) return nullptr;
+    if (end + padding > span.end() || !pool_.MayLend()) return nullptr;
+    lent = {span.memory, span.memory.get() + (offset - span.offset)};
+    is_passed = HasRead(offset, end);
+  }
+  if (is_passed) source_.Passed(*maker_, counters);
+  return lent;
+}
+
+bool RemoteBytes::HasRead(uint64_t begin, uint64_t end) {
+  Unpin(begin, end);
+  for (auto it = First(begin); it != spans_.end() && it->first < end; ++it)
+    pool_.Touch(it->second.get(), it->second->end() <= end);
+  return end == state().size && EndsReading();
 }
 
 void RemoteBytes::Unpin(uint64_t begin, uint64_t end) {
@@ -261,20 +285,24 @@ bool RemoteBytes::EndsReading() {
 
 void RemoteBytes::GoAhead(uint64_t offset, std::vector<RangeJob>* jobs) {
   BeginsToRead();
-  if (window_ == 0) window_ = pool_.first_window();
+  const int at_once = source_.AtOnce();
+  const uint64_t farthest = pool_.ahead_bytes(at_once);
+  if (window_ == 0) window_ = pool_.first_window(at_once);
   // A jump begins anew.
-  if (offset > ahead_to_ || ahead_to_ > offset + 2 * pool_.ahead_bytes()) {
+  if (offset > ahead_to_ || ahead_to_ > offset + 2 * std::max(farthest, pool_.farthest_window())) {
     ahead_to_ = offset;
     window_ = SpanPool::kFirstBytes;
   }
-  const uint64_t target = std::min(state().size, offset + window_);
-  // In whole blocks: what is left of the window is waited for.
-  if (target <= ahead_to_ || (target - ahead_to_ < window_ / 2 && target < state().size)) return;
+  const uint64_t window = std::min(window_, farthest);
+  const uint64_t target = std::min(state().size, offset + window);
+  // By the block: who waited until half of the window is read would have half as many under way.
+  const uint64_t step = std::min(window / 2, pool_.block_bytes());
+  if (target <= ahead_to_ || (target - ahead_to_ < step && target < state().size)) return;
   if (!Cover(ahead_to_, target, /*alone=*/false, /*is_wanted=*/false, jobs)) return;
   ahead_to_ = target;
   const auto last = First(target == 0 ? 0 : target - 1);
   if (last != spans_.end()) ahead_to_ = std::max(ahead_to_, last->second->end());
-  window_ = std::min(std::max(2 * window_, 2 * pool_.block_bytes()), pool_.ahead_bytes());
+  window_ = std::min(std::max(2 * window, 2 * pool_.block_bytes()), farthest);
   pool_.ReadsAhead(window_);
 }
 

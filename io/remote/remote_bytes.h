@@ -44,6 +44,11 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
   // reads; may be null.
   std::optional<absl::StatusOr<size_t>> Read(uint64_t offset, absl::Span<uint8_t> out,
                                              const FetchCounters* counters = nullptr);
+  // Read() without a copy: these bytes where they lie, with `padding` behind them that may be
+  // loaded, as long as what is returned lives. Null where they do not lie in one block, are not
+  // here, or SpanPool::MayLend() does not allow it.
+  std::shared_ptr<const uint8_t> Lend(uint64_t offset, uint64_t bytes, uint64_t padding,
+                                      const FetchCounters* counters = nullptr);
   // Asks for bytes; `done` is told when Read() has an answer, and they stay until they have been
   // read, or given up. `alone`: nobody reads on behind them. Returns the number of what was asked
   // for. `asker`: for GiveUpAll(); null: nobody.
@@ -82,6 +87,8 @@ class RemoteBytes : public std::enable_shared_from_this<RemoteBytes> {
              std::vector<RangeJob>* jobs);
   void GoAhead(uint64_t offset, std::vector<RangeJob>* jobs);
   void Forget(Span* span);
+  // Somebody has had these bytes, which are here. Whether he has read the object to its end.
+  bool HasRead(uint64_t begin, uint64_t end);
   // Who asked for these bytes has looked at them: they may go.
   void Unpin(uint64_t begin, uint64_t end);
   std::list<Demand>::iterator Drop(std::list<Demand>::iterator demand);

@@ -104,6 +104,13 @@ std::optional<absl::StatusOr<size_t>> RemoteFile::ReadFetched(uint64_t offset,
   return read;
 }
 
+std::shared_ptr<const uint8_t> RemoteFile::LendFetched(uint64_t offset, uint64_t bytes) {
+  std::shared_ptr<const uint8_t> lent = bytes_->Lend(offset, bytes, kLentPadding, counters_.get());
+  if (lent != nullptr && counters_ != nullptr)
+    counters_->reads.fetch_add(1, std::memory_order_relaxed);
+  return lent;
+}
+
 void RemoteFile::Ask(uint64_t offset, uint64_t bytes, bool alone, Completion arrived) {
   const auto ending = std::make_shared<Ending>();
   // What was asked for goes on; nobody waits for it any more. Who is being stopped cancels before

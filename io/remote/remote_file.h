@@ -43,6 +43,7 @@ class RemoteFile final : public FarFile {
   }
   std::optional<absl::StatusOr<size_t>> ReadFetched(uint64_t offset,
                                                     absl::Span<uint8_t> out) override;
+  std::shared_ptr<const uint8_t> LendFetched(uint64_t offset, uint64_t bytes) override;
   uint64_t read_to() const override { return read_to_.load(std::memory_order_relaxed); }
   void WillNeed(uint64_t offset, uint64_t bytes) override {
     bytes_->WillNeed(offset, bytes, counters_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 
 #include "base/memory_account.h"
@@ -19,6 +20,8 @@ struct SpanPool::Blocks {
   std::mutex mutex;
   std::array<std::vector<MemoryBlock>, kBlockBytes / kUnit + 1> idle;  // under mutex
   uint64_t idle_units = 0;                                             // under mutex
+  // Of all that was taken and is not idle: of spans, and lent.
+  std::atomic<uint64_t> used_units{0};
 };
 
 std::shared_ptr<SpanPool::Blocks> SpanPool::MakeBlocks() { return std::make_shared<Blocks>(); }
@@ -30,13 +33,15 @@ uint64_t SpanPool::block_bytes() const {
   return bytes;
 }
 
-uint64_t SpanPool::ahead_bytes() const {
-  return std::clamp<uint64_t>(bytes_max_ / 2 / static_cast<uint64_t>(std::max(readers_, 1)),
-                              kFirstBytes, uint64_t{256} << 20);
+uint64_t SpanPool::ahead_bytes(int at_once) const {
+  const auto readers = static_cast<uint64_t>(std::max(readers_, 1));
+  const uint64_t useful = (static_cast<uint64_t>(std::max(at_once, 0)) + readers) * block_bytes();
+  return std::clamp<uint64_t>(std::min(useful, bytes_max_ / 2) / readers, kFirstBytes,
+                              uint64_t{256} << 20);
 }
 
-uint64_t SpanPool::first_window() const {
-  return std::clamp(farthest_window_ / 2, kFirstBytes, ahead_bytes());
+uint64_t SpanPool::first_window(int at_once) const {
+  return std::clamp(farthest_window_ / 2, kFirstBytes, ahead_bytes(at_once));
 }
 
 bool SpanPool::MakeRoom(uint64_t bytes, bool is_wanted) {
@@ -74,13 +79,20 @@ std::shared_ptr<uint8_t> SpanPool::Take(uint64_t bytes, bool is_wanted) {
   }
   if (block == nullptr) block = AllocateMemoryBlock(units * Blocks::kUnit);
   uint8_t* const memory = block.release();
+  blocks_->used_units.fetch_add(units, std::memory_order_relaxed);
   return std::shared_ptr<uint8_t>(memory, [blocks = blocks_, units](uint8_t* gone) {
     MemoryBlock returned(gone);
+    blocks->used_units.fetch_sub(units, std::memory_order_relaxed);
     std::lock_guard<std::mutex> lock(blocks->mutex);
     if (blocks->idle_units + units > Blocks::kKeptUnits) return;
     blocks->idle_units += units;
     blocks->idle[units].push_back(std::move(returned));
   });
+}
+
+bool SpanPool::MayLend() const {
+  const uint64_t used = blocks_->used_units.load(std::memory_order_relaxed) * Blocks::kUnit;
+  return used <= bytes_ + bytes_max_ / 16;
 }
 
 void SpanPool::Add(Span* span) {
@@ -94,7 +106,7 @@ void SpanPool::Add(Span* span) {
 
 void SpanPool::ForgetPassed() {
   // A record that goes on in the next block is read again from its beginning.
-  const uint64_t kept = 2 * block_bytes() * static_cast<uint64_t>(std::max(readers_, 1));
+  const uint64_t kept = block_bytes() * static_cast<uint64_t>(std::max(readers_, 1));
   while (passed_in_order_bytes_ > kept && passed_in_order_.size() > 1) {
     Span* const first = passed_in_order_.front();
     first->owner->Forget(first);

@@ -14,7 +14,8 @@
 //           its sizes from a mebibyte on: new pages are cleared by the thread that fetches, which
 //           takes longer than to fill them.
 // Limits:   bytes_max, but for spans that somebody waits for: those are had at any time, so that
-//           nobody waits for memory that only he would give back.
+//           nobody waits for memory that only he would give back; and for what is lent, a
+//           sixteenth.
 #pragma once
 
 #include <algorithm>
@@ -65,6 +66,8 @@ class SpanPool {
  public:
   static constexpr uint64_t kBlockBytes = uint64_t{8} << 20;
   static constexpr uint64_t kFirstBytes = uint64_t{256} << 10;
+  // Memory of spans below that is not lent.
+  static constexpr uint64_t kLentLeast = uint64_t{1} << 20;
 
   explicit SpanPool(uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
@@ -85,14 +88,21 @@ class SpanPool {
   void Reads(int more) { readers_ += more; }
   // What one span is long, so that each of these objects can have a few.
   uint64_t block_bytes() const;
-  // How far each of them may read ahead.
-  uint64_t ahead_bytes() const;
+  // How far each of them may read ahead, where so many requests at a time bring more than fewer
+  // would: as much as these ask for and a block for each reader, so that the one that is read is
+  // none of them; of half of the memory at most.
+  uint64_t ahead_bytes(int at_once) const;
   // How far one reads ahead that has just been begun: little where nothing is known, so that there
   // is something to begin with soon; half as far as the others came, once some were read on.
-  uint64_t first_window() const;
+  uint64_t first_window(int at_once) const;
+  uint64_t farthest_window() const { return farthest_window_; }
   void ReadsAhead(uint64_t window) { farthest_window_ = std::max(farthest_window_, window); }
 
   uint64_t bytes() const { return bytes_; }
+
+  // Whether memory may be lent to who may have it for longer than its span is here: as long as what
+  // lives so is no more than a sixteenth of all.
+  bool MayLend() const;
 
  private:
   bool MakeRoom(uint64_t bytes, bool is_wanted);

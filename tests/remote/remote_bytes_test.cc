@@ -1,6 +1,8 @@
 // What is near, and what makes room, with a network that is the test's own.
 #include "io/remote/remote_bytes.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@ namespace {
 class HeldRanges final : public RangeSource {
  public:
   void Fetch(RangeJob job) override { jobs.push_back(std::move(job)); }
+  int AtOnce() const override { return at_once; }
   void Passed(const RequestMaker&, const FetchCounters* counters) override {
     passed.push_back(counters);
   }
@@ -23,6 +26,7 @@ class HeldRanges final : public RangeSource {
     job.done(status);
   }
 
+  int at_once = kAtOnceMax;
   std::vector<RangeJob> jobs;
   std::vector<const FetchCounters*> passed;
 };
@@ -211,6 +215,78 @@ TEST_CASE("of the first block what has come is read before the rest has") {
   for (const RangeJob& job : network.jobs) CHECK(!job.reached);
   while (!network.jobs.empty()) network.End(absl::OkStatus());
   CHECK(told == 4);
+}
+
+TEST_CASE("as much is asked for ahead as the requests ask for that bring more, a block at a time") {
+  constexpr uint64_t kBlock = SpanPool::kBlockBytes;
+  SpanPool pool(512 << 20);
+  HeldRanges network;
+  network.at_once = 3;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(uint64_t{1} << 30), pool, network);
+  std::vector<uint8_t> out(1 << 20);
+  uint64_t at = 0;
+  const auto read_until = [&](uint64_t end) {
+    for (; at < end; at += out.size()) {
+      bytes->Want(at, out.size(), /*alone=*/false, nullptr, [](const absl::Status&) {});
+      while (!bytes->Has(at, out.size())) {
+        REQUIRE(!network.jobs.empty());
+        network.End(absl::OkStatus());
+      }
+      REQUIRE(bytes->Read(at, absl::MakeSpan(out)));
+      bytes->WillNeed(at + out.size(), 1 << 16, nullptr);
+    }
+  };
+  const auto asked_to = [&] { return network.jobs.back().offset + network.jobs.back().bytes; };
+  read_until(10 * kBlock);
+  // Three, the one that is read, and what is left of the block where that ends.
+  for (uint64_t block = 10; block < 20; ++block) {
+    INFO(block);
+    read_until(block * kBlock + (1 << 20));
+    REQUIRE(!network.jobs.empty());
+    CHECK(asked_to() >= (block + 3) * kBlock);
+    CHECK(asked_to() <= (block + 6) * kBlock);
+    CHECK(BytesOf(pool) <= 7 * kBlock);
+  }
+  // As soon as more of them bring more, more is asked for.
+  network.at_once = 16;
+  read_until(30 * kBlock);
+  CHECK(asked_to() >= (30 + 15) * kBlock);
+  while (!network.jobs.empty()) network.End(absl::OkStatus());
+}
+
+TEST_CASE("what lies in one block is lent, and stays when its span has gone") {
+  constexpr uint64_t kBlock = SpanPool::kBlockBytes;
+  SpanPool pool(32 << 20);
+  HeldRanges network;
+  const auto bytes =
+      std::make_shared<RemoteBytes>(std::make_shared<Object>(256 << 20), pool, network);
+  const auto bring = [&](uint64_t offset, uint64_t count, uint8_t value) {
+    bytes->Want(offset, count, /*alone=*/true, nullptr, [](const absl::Status&) {});
+    while (!network.jobs.empty()) {
+      std::fill_n(network.jobs[0].to.get(), network.jobs[0].bytes, value);
+      network.End(absl::OkStatus());
+    }
+  };
+  bring(0, kBlock, 1);
+  // Not here; across two spans; without room behind it for who loads whole vectors.
+  CHECK(bytes->Lend(kBlock, 1000, 64) == nullptr);
+  bring(kBlock, kBlock, 2);
+  CHECK(bytes->Lend(kBlock - 500, 1000, 64) == nullptr);
+  CHECK(bytes->Lend(kBlock - 1063, 1000, 64) == nullptr);
+  CHECK(bytes->Lend(kBlock - 1064, 1000, 64) != nullptr);
+  std::vector<std::shared_ptr<const uint8_t>> lent;
+  lent.push_back(bytes->Lend(kBlock / 2, 100'000, 64));
+  REQUIRE(lent[0] != nullptr);
+  // All of the memory for others.
+  for (uint64_t block = 2; block < 6; ++block) bring(block * kBlock, kBlock, 9);
+  REQUIRE(!bytes->Has(kBlock / 2, 100'000));
+  CHECK(std::count(lent[0].get(), lent[0].get() + 100'000, 1) == 100'000);
+  // More than a sixteenth lives beyond what is near: no more is lent until that has gone.
+  CHECK(bytes->Lend(5 * kBlock, 1000, 64) == nullptr);
+  CHECK(bytes->Has(5 * kBlock, 1000));
+  lent.clear();
+  CHECK(bytes->Lend(5 * kBlock, 1000, 64) != nullptr);
 }
 
 TEST_CASE("what is fetched counts for who asked first") {

@@ -2,9 +2,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <queue>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -284,6 +288,51 @@ TEST_CASE("requests grow while that brings more, and are halved where the server
   CHECK(aimd.limit() == 128);
   for (int i = 0; i < 20; ++i) aimd.TooMuch(now_ns += 1'000'000'000);
   CHECK(aimd.limit() == Aimd::kLeast);
+}
+
+// What Aimd makes of a server: `latency_ns` to the first byte of each answer, `bytes_per_ns` for
+// all together, the time that each takes drawn to within a fifth.
+struct TriedServer {
+  int limit = 0;
+  int64_t all_ns = 0;  // when as many as there may be were allowed; 0: never
+};
+TriedServer TryServer(int begin, int64_t latency_ns, double bytes_per_ns, uint64_t bytes,
+                      int64_t until_ns) {
+  Aimd aimd(begin, Aimd::kMost);
+  TriedServer tried;
+  std::mt19937 dice(1);
+  std::uniform_real_distribution<double> share(0.8, 1.2);
+  std::priority_queue<int64_t, std::vector<int64_t>, std::greater<>> ends;
+  double free_at_ns = 0;
+  for (int64_t now_ns = 1; now_ns < until_ns;) {
+    while (static_cast<int>(ends.size()) < aimd.limit()) {
+      free_at_ns = std::max<double>(static_cast<double>(now_ns + latency_ns), free_at_ns) +
+                   static_cast<double>(bytes) / bytes_per_ns * share(dice);
+      ends.push(static_cast<int64_t>(free_at_ns));
+    }
+    now_ns = ends.top();
+    const bool is_full = static_cast<int>(ends.size()) >= aimd.limit();
+    ends.pop();
+    aimd.Arrived(bytes, now_ns, is_full);
+    if (tried.all_ns == 0 && aimd.limit() == Aimd::kMost) tried.all_ns = now_ns;
+  }
+  tried.limit = aimd.limit();
+  return tried;
+}
+
+TEST_CASE("small requests to a far server are soon as many as there may be") {
+  const TriedServer tried = TryServer(32, 50'000'000, 1, 4096, 10'000'000'000);
+  CHECK(tried.limit == Aimd::kMost);
+  CHECK(tried.all_ns > 0);
+  CHECK(tried.all_ns < 1'500'000'000);
+}
+
+TEST_CASE("where a few requests bring all that there is they stay few") {
+  for (const int begin : {8, 32}) {
+    INFO(begin);
+    const TriedServer tried = TryServer(begin, 300'000, 0.7, 8 << 20, 60'000'000'000);
+    CHECK(tried.limit <= 2 * begin);
+  }
 }
 
 TEST_CASE("retries are a tenth of what goes well, and pauses grow with full jitter") {

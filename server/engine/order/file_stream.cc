@@ -1,5 +1,7 @@
 #include "server/engine/order/file_stream.h"
 
+#include <algorithm>
+
 #include "absl/types/span.h"
 
 namespace penstock {
@@ -25,6 +27,12 @@ Pulled FileStream::Next(RecordRef* record) {
   }
   *record = at_hand().records[next_++];
   return Pulled::kSome;
+}
+
+uint64_t FileStream::left_bytes() const {
+  const uint64_t size = context_.files.manifest()[file()].size_bytes;
+  if (at_hand().format->compression != Compression::kNone) return size;
+  return size - std::min(size, at_hand().next_offset);
 }
 
 bool FileStream::Close() {

@@ -37,6 +37,9 @@ class FileStream {
   // empties it.
   std::vector<Damage>& damage() { return damage_; }
   uint32_t file() const { return at_hand().file; }
+  // Of a plain file, what lies behind the records at hand; of a compressed one all of it, since its
+  // places are those of its plain bytes.
+  uint64_t left_bytes() const;
   const absl::Status& status() const { return at_hand().error; }
   // Of a status that is damage: the rest of the file.
   const Damage& lost() const { return at_hand().lost; }

@@ -5,6 +5,7 @@
 // Owns:     nothing; the file must outlive it.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,6 +27,11 @@ class ArrivedFile final : public RandomAccessFile {
     missing_offset_ = offset;
     missing_bytes_ = out.size();
     return absl::UnavailableError("not here yet");
+  }
+
+  // As FarFile::LendFetched().
+  std::shared_ptr<const uint8_t> Lend(uint64_t offset, uint64_t bytes) {
+    return file_.LendFetched(offset, bytes);
   }
 
   // Of the last read that would have had to wait; 0: none did.

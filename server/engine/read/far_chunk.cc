@@ -1,5 +1,8 @@
 #include "server/engine/read/far_chunk.h"
 
+#include <memory>
+#include <utility>
+
 #include "io/record/tfrecord_frame.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/arrived_file.h"
@@ -27,11 +30,20 @@ FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage
   for (size_t i = 0; i < chunk->records.size(); ++i) {
     const RecordChunk::Record& record = chunk->records[i];
     const uint8_t* data = record.late ? nullptr : cells.Keep(chunk->data(record), record.length);
-    if (record.late && record.length <= kCarriedBytes) {
-      const uint32_t bytes = record.length + kRecordFooterBytes;
+    const uint32_t bytes = record.length + kRecordFooterBytes;
+    const uint64_t begin = record.offset + kRecordHeaderBytes;
+    std::shared_ptr<const uint8_t> lent;
+    if (record.late && record.length <= kCarriedBytes) lent = arrived.Lend(begin, bytes);
+    if (lent != nullptr) {
+      chunk->bytes_read += bytes;
+      // What is damaged is told of by who works on it.
+      if (DataHolds(lent.get(), record.length)) {
+        data = lent.get();
+        cells.Borrow(data, std::move(lent));
+      }
+    } else if (record.late && record.length <= kCarriedBytes) {
       uint8_t* const cell = cells.Take(bytes);
-      const absl::StatusOr<size_t> read =
-          arrived.ReadAt(record.offset + kRecordHeaderBytes, absl::MakeSpan(cell, bytes));
+      const absl::StatusOr<size_t> read = arrived.ReadAt(begin, absl::MakeSpan(cell, bytes));
       if (read.ok() && *read == bytes && DataHolds(cell, record.length)) {
         data = cell;
         chunk->bytes_read += bytes;
@@ -39,7 +51,7 @@ FarChunk ReadFarChunk(FarFile& from, uint64_t offset, bool expect_late, OnDamage
         // What is damaged is told of by who works on it.
         cells.GiveBack(cell, bytes);
       }
-      if (!read.ok() && arrived.missing_offset() == record.offset + kRecordHeaderBytes) {
+      if (!read.ok() && arrived.missing_offset() == begin) {
         chunk->next_is_late = true;
         CutAt(i, record.offset, chunk);
         break;

@@ -1,8 +1,9 @@
 // The next records of a plain TFRecord file on another machine, out of the bytes that have arrived.
 //
 // Records up to kCarriedBytes are put into cells, also those that are long for a local file: when
-// they are worked on, their bytes may be far again. Longer ones are located, and fetched when they
-// are worked on (compute/far_records.h).
+// they are worked on, their bytes may be far again. Or they stay in the block that was fetched,
+// which is kept for them (RecordStore::Borrow). Longer ones are located, and fetched when they are
+// worked on (compute/far_records.h).
 //
 // Threads:  any.
 #pragma once

@@ -108,17 +108,36 @@ void RecordStore::Own(const uint8_t* cell, RecordList records) {
   owned_.emplace(cell, std::move(records));
 }
 
+void RecordStore::Borrow(const uint8_t* record, std::shared_ptr<const void> keeper) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Borrowed& borrowed = borrowed_[record];
+  borrowed.keeper = std::move(keeper);
+  ++borrowed.records;
+}
+
 void RecordStore::Release(absl::Span<const RecordRef> records) {
+  Keepers keepers;  // go behind the lock
   std::lock_guard<std::mutex> lock(mutex_);
   RecordList owned;
-  ReleaseLocked(records, &owned);
+  ReleaseLocked(records, &owned, &keepers);
   while (!owned.empty()) {
     const RecordList next = std::exchange(owned, {});
-    ReleaseLocked(next, &owned);
+    ReleaseLocked(next, &owned, &keepers);
   }
 }
 
-void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned) {
+bool RecordStore::ReturnLocked(const uint8_t* record, Keepers* keepers) {
+  if (borrowed_.empty()) return false;
+  const auto found = borrowed_.find(record);
+  if (found == borrowed_.end()) return false;
+  if (--found->second.records > 0) return true;
+  keepers->push_back(std::move(found->second.keeper));
+  borrowed_.erase(found);
+  return true;
+}
+
+void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned,
+                                Keepers* keepers) {
   for (size_t i = 0; i < records.size(); ++i) {
     const RecordRef& record = records[i];
     if (!record.in_cell()) continue;
@@ -143,6 +162,7 @@ void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList*
         owned_.erase(found);
       }
     }
+    if (length > kLateRecordBytes && ReturnLocked(record.data, keepers)) continue;
     if (length > LargeCells::kMaxCellBytes) {
       larger_.erase(record.data);
     } else if (length > kLateRecordBytes) {

@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -55,6 +56,10 @@ class RecordStore {
   // Memory for one record above kLateRecordBytes.
   uint8_t* TakeLarge(uint32_t length);
 
+  // A record above kLateRecordBytes lies in memory that others have lent, which lives as long as
+  // `keeper` does: that goes when the record is released. Once for each record there.
+  void Borrow(const uint8_t* record, std::shared_ptr<const void> keeper);
+
   // The records have one owner more: they stay until Release() has been called once for each.
   void Share(absl::Span<const RecordRef> records);
 
@@ -68,7 +73,7 @@ class RecordStore {
   // Taken and not given back: of all sizes.
   uint64_t cells() const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return cells_ + large_.used() + larger_.size();
+    return cells_ + large_.used() + larger_.size() + borrowed_.size();
   }
 
  private:
@@ -79,8 +84,12 @@ class RecordStore {
     uint8_t* last_largest = nullptr;  // one of them that is not on a huge page yet
   };
   void Grow(size_t size_class);
-  // REQUIRES: mutex_. Records that those owned are added to `owned`.
-  void ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned);
+  using Keepers = std::vector<std::shared_ptr<const void>>;
+  // REQUIRES: mutex_. Records that those owned are added to `owned`, and what goes with lent ones
+  // to `keepers`.
+  void ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned, Keepers* keepers);
+  // Whether the record lay in lent memory.
+  bool ReturnLocked(const uint8_t* record, Keepers* keepers);
 
   mutable std::mutex mutex_;
   uint64_t cells_ = 0;                                      // under mutex_; of classes_
@@ -91,6 +100,11 @@ class RecordStore {
   std::unordered_map<const uint8_t*, uint64_t> shared_;  // under mutex_: further owners, at least 1
   std::unordered_map<const uint8_t*, RecordList>
       owned_;  // under mutex_: by the record of that cell
+  struct Borrowed {
+    std::shared_ptr<const void> keeper;
+    uint64_t records = 0;  // two streams may read one file
+  };
+  std::unordered_map<const uint8_t*, Borrowed> borrowed_;  // under mutex_
 };
 
 // One reader's stock of cells, which goes back to the store with it.
@@ -104,6 +118,11 @@ class CellCache {
 
   // A cell for `length` bytes, or memory of its own above kLateRecordBytes.
   uint8_t* Take(uint32_t length);
+
+  // As RecordStore::Borrow().
+  void Borrow(const uint8_t* record, std::shared_ptr<const void> keeper) {
+    store_.Borrow(record, std::move(keeper));
+  }
 
   // A cell, or memory, that was taken for `length` bytes, and that nobody knows of.
   void GiveBack(uint8_t* cell, uint32_t length);

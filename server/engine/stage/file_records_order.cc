@@ -22,6 +22,8 @@ constexpr uint64_t kSeeksFrom = 4096;
 
 // Files that are open ahead of their turn.
 constexpr size_t kUpcomingMax = 64;
+// A file on another machine of which so little is left will be followed by another one soon.
+constexpr uint64_t kFarEndBytes = 32 << 20;
 
 class FileRecordsOp final : public OrderOp {
  public:
@@ -37,6 +39,8 @@ class FileRecordsOp final : public OrderOp {
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
     if (const Pulled result = GoToPosition(); result != Pulled::kSome) return result;
+    // What is open at present may have come near its end.
+    if (num_open_ > 0 && next_file_ < files_.count && IsFar(next_file_)) OpenUpcoming();
     const Pulled result = TakeRecords(count, out, pulled);
     if (result == Pulled::kEnd && !WithinLimits(/*at_end=*/true)) return Pulled::kFailed;
     return result;
@@ -267,17 +271,36 @@ class FileRecordsOp final : public OrderOp {
     if (!upcoming_.empty()) upcoming_.pop_front();
     ++next_file_;
     ++num_open_;
-    // The file after it is read ahead, so that its turn does not begin with a wait; of files on
-    // other machines all that are read in turns, whose waits are one.
+    OpenUpcoming();
+    return true;
+  }
+
+  // The next file is read ahead, so that its turn does not begin with a wait. Of files on other
+  // machines, whose waits are longer, there are as many as there are places without one or with one
+  // that ends soon, and of small ones as many as give kFarEndBytes to read.
+  void OpenUpcoming() {
     while (upcoming_.size() < files_.count - next_file_) {
       const auto next = next_file_ + static_cast<uint32_t>(upcoming_.size());
-      const bool is_far = IsAddress(context_.files.manifest()[files_.first + next].path);
-      const size_t wanted =
-          is_far ? std::clamp<size_t>(cycle_.size() - num_open_, 1, kUpcomingMax) : 1;
-      if (upcoming_.size() >= wanted) break;
+      if (upcoming_.size() >= (IsFar(next) ? WantedAhead() : 1)) break;
       upcoming_.push_back(Open(next, {}));
     }
-    return true;
+  }
+
+  bool IsFar(uint32_t file) const {
+    return IsAddress(context_.files.manifest()[files_.first + file].path);
+  }
+
+  size_t WantedAhead() const {
+    size_t wanted = cycle_.size() - num_open_;
+    uint64_t left = 0;
+    for (const std::unique_ptr<FileStream>& stream : cycle_) {
+      if (!stream) continue;
+      left += stream->left_bytes();
+      wanted += stream->left_bytes() < kFarEndBytes;
+    }
+    for (const std::unique_ptr<FileStream>& stream : upcoming_) left += stream->left_bytes();
+    if (left < kFarEndBytes) wanted = std::max(wanted, upcoming_.size() + 1);
+    return std::clamp<size_t>(wanted, 1, kUpcomingMax);
   }
 
   std::unique_ptr<FileStream> Open(uint32_t file, FileStart start) {

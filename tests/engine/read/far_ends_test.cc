@@ -3,6 +3,7 @@
 #include "server/engine/read/far_ends.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -80,6 +81,32 @@ TEST_CASE("fault 29: a stop waits for no server that says nothing") {
   CHECK_THROWS_AS(ends.Open(0), Stopped);
   stops.join();
   CHECK(files.cancelled == 6);
+}
+
+TEST_CASE("the ends of the next files are asked for before those of the first have come") {
+  SilentFiles files;
+  Manifest manifest;
+  for (int i = 0; i < 600; ++i) {
+    FileEntry& entry = manifest.emplace_back();
+    entry.path = absl::StrCat("https://example.org/", i, ".tfrecord");
+    entry.size_bytes = 1 << 20;
+  }
+  std::atomic<bool> stop{false};
+  const StopFlag::Scope scope(&stop);
+  std::thread stops([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (files.asked < 2 * 512 && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    stop = true;
+  });
+  {
+    FarEnds ends(files, manifest);
+    CHECK_THROWS_AS(ends.Open(0), Stopped);
+  }
+  stops.join();
+  // Nobody waits for more than two windows of 256 files.
+  CHECK(files.asked == 2 * 512);
+  CHECK(files.cancelled == files.asked);
 }
 
 }  // namespace

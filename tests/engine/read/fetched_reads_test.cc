@@ -16,6 +16,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "server/engine/run/executor.h"
 #include "tests/support/catch.h"
@@ -55,13 +56,19 @@ class FarFiles final : public FileSystem {
   int waited() const { return waited_; }
   size_t fetched() const { return num_fetched_; }
 
+  // So called they are files of another machine for the plan, too.
+  static constexpr char kAddress[] = "far://";
+
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> Open(const std::string& path) override {
-    auto file = LocalFileSystem().Open(path);
+    auto file = LocalFileSystem().Open(std::string(absl::StripPrefix(path, kAddress)));
     if (!file.ok()) return file.status();
     return std::make_shared<File>(*this, *std::move(file));
   }
   absl::StatusOr<std::vector<ListedFile>> List(const std::string& pattern) override {
-    return LocalFileSystem().List(pattern);
+    auto files = LocalFileSystem().List(std::string(absl::StripPrefix(pattern, kAddress)));
+    if (!files.ok() || !absl::StartsWith(pattern, kAddress)) return files;
+    for (ListedFile& file : *files) file.path = absl::StrCat(kAddress, file.path);
+    return files;
   }
 
  private:
@@ -195,6 +202,28 @@ TEST_CASE("one worker has several files fetched at a time") {
   CHECK(result.status.ok());
   CHECK(Int64s(result).size() == 2000);
   CHECK(files.fetched() >= 4);
+}
+
+TEST_CASE("small files on another machine are asked for before their turn") {
+  ScratchFolder folder;
+  for (int shard = 0; shard < 6; ++shard)
+    WriteShard(folder / absl::StrCat(shard), 10'000 * shard, 20, 200);
+  const auto plan_of = [&](FarFiles& files) {
+    const auto plan = PlanText(TextOf(FarFiles::kAddress + (folder / "*"), 2), files);
+    REQUIRE(plan.ok());
+    return *plan;
+  };
+  FarFiles at_once;
+  const RunResult expected = RunPlan(plan_of(at_once));
+  REQUIRE(expected.status.ok());
+  FarFiles files;
+  const auto plan = plan_of(files);
+  // Two are read in turns: who had asked for one more only would wait for ever.
+  files.WaitFor(6);
+  const RunResult result = RunPlan(plan);
+  CHECK(result.status.ok());
+  CHECK(Int64s(result).size() == 120);
+  CHECK(result.batches == expected.batches);
 }
 
 TEST_CASE("bytes that cannot be had are the stream's error, behind the steps in front of it") {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -164,6 +165,42 @@ TEST_CASE("what has no cell, or lies in a map, belongs to nobody here") {
   store.Share(both);
   store.Release(both);
   store.Release(both);
+  CHECK(store.cells() == 0);
+}
+
+TEST_CASE("what was lent goes with the last record that lies there") {
+  RecordStore store;
+  const auto memory = std::make_shared<std::vector<uint8_t>>(1 << 20);
+  const RecordRef first = InCell(memory->data(), 100'000);
+  const RecordRef second = InCell(memory->data() + 200'000, 100'000);
+  {
+    std::shared_ptr<std::vector<uint8_t>> keeper = memory;
+    CellCache cache(store);
+    cache.Borrow(first.data, keeper);
+    // Two streams of one file.
+    cache.Borrow(first.data, keeper);
+    cache.Borrow(second.data, keeper);
+  }
+  CHECK(memory.use_count() - 1 == 2);
+  CHECK(store.cells() == 2);
+  const auto release = [&store](const RecordRef& record) {
+    store.Release(absl::MakeConstSpan(&record, 1));
+  };
+  release(first);
+  CHECK(memory.use_count() - 1 == 2);
+  store.Share(absl::MakeConstSpan(&second, 1));
+  release(second);
+  CHECK(memory.use_count() - 1 == 2);
+  release(second);
+  CHECK(memory.use_count() - 1 == 1);
+  release(first);
+  CHECK(memory.use_count() - 1 == 0);
+  CHECK(store.cells() == 0);
+  // A cell of the store's own of the same size is none of them.
+  CellCache cache(store);
+  const RecordRef own = InCell(cache.Take(100'000), 100'000);
+  CHECK(store.cells() == 1);
+  release(own);
   CHECK(store.cells() == 0);
 }
 
