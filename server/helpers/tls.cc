@@ -10,6 +10,11 @@
 namespace penstock {
 namespace {
 
+// What comes in one system call: records of 16 KiB.
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr char kCiphers[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
 absl::Status CheckKey(const std::string& field, const std::string& path) {
   struct stat about;
   if (stat(path.c_str(), &about) != 0)
@@ -58,6 +63,10 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Create(Side side, const 
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(made, 1);
+  SSL_CTX_set_default_read_buffer_len(made, kReadBytes);
+  // Of those that TLS 1.3 has, in another order: the first one takes a quarter less time than the
+  // second, which is OpenSSL's first.
+  SSL_CTX_set_ciphersuites(made, kCiphers);
   // Nothing of one connection holds for another.
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);

@@ -1,5 +1,7 @@
 #include "server/helpers/wire.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -19,6 +21,22 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr int64_t kMs = 1'000'000;
+
+// What is written meanwhile leaves in packets that are full, and the rest at the end: TLS makes a
+// write of each 16 KiB.
+class Corked {
+ public:
+  explicit Corked(int socket) : socket_(socket) { Set(1); }
+  ~Corked() { Set(0); }
+  Corked(const Corked&) = delete;
+  Corked& operator=(const Corked&) = delete;
+
+ private:
+  // Where there is no such option, packets are smaller.
+  void Set(int on) const { setsockopt(socket_, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)); }
+
+  const int socket_;
+};
 
 }  // namespace
 
@@ -145,7 +163,7 @@ absl::Status Wire::ReadData(uint8_t* to, size_t bytes, const Patience& patience,
     const size_t piece = std::min(bytes, kPieceBytes);
     absl::Status status = Read(to, piece, patience);
     if (!status.ok()) return status;
-    *crc = ExtendCrc32c(*crc, to, piece);
+    if (has_checksums()) *crc = ExtendCrc32c(*crc, to, piece);
     to += piece;
     bytes -= piece;
   }
@@ -209,6 +227,19 @@ absl::Status Wire::WriteFrame(Frame frame, absl::string_view meta, const Patienc
   absl::Status status = Write(head.data(), head.size(), patience);
   if (!status.ok() || meta.empty()) return status;
   return Write(text, meta.size(), patience);
+}
+
+absl::Status Wire::WriteWithData(Frame frame, absl::string_view meta, Parts data,
+                                 const Patience& patience) {
+  for (const absl::Span<const uint8_t> part : data) {
+    frame.data_bytes += part.size();
+    if (has_checksums()) frame.data_crc = ExtendCrc32c(frame.data_crc, part.data(), part.size());
+  }
+  const Corked corked(socket_.get());
+  absl::Status status = WriteFrame(frame, meta, patience);
+  for (size_t i = 0; i < data.size() && status.ok(); ++i)
+    status = Write(data[i].data(), data[i].size(), patience);
+  return status;
 }
 
 }  // namespace penstock

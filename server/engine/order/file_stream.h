@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/read/read_queue.h"
 
@@ -32,6 +33,9 @@ class FileStream {
 
   // The next record of the file. kEnd behind the last one, sticky.
   Pulled Next(RecordRef* record);
+  // The next records that are at hand, as many as there are and at most `count`; valid until the
+  // next call. None where there is more to be known before the next one.
+  absl::Span<const RecordRef> TakeAtHand(uint64_t count);
 
   // What was passed over in front of the record that Next() gave last, or of the end; the caller
   // empties it.
