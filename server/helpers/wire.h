@@ -69,6 +69,9 @@ class Wire {
   // One try: bytes moved, 0 where it would block (then `*events` is what to wait for), -1: over.
   int64_t ReadSome(uint8_t* to, size_t bytes, short* events);
   int64_t WriteSome(const uint8_t* from, size_t bytes, short* events);
+  absl::Status WriteAll(const uint8_t* from, size_t bytes, const Patience& patience);
+  // What WriteAll() has gathered leaves.
+  absl::Status Flush(const Patience& patience);
   absl::Status WaitFor(short events, int64_t begun_ns, const Patience& patience);
   absl::Status Gone() const;
 

@@ -1,5 +1,7 @@
 #include "server/engine/order/file_stream.h"
 
+#include "absl/types/span.h"
+
 namespace penstock {
 
 FileStream::FileStream(FrontContext& context, const ReadFormat& format, uint32_t file,
@@ -23,13 +25,6 @@ Pulled FileStream::Next(RecordRef* record) {
   }
   *record = at_hand().records[next_++];
   return Pulled::kSome;
-}
-
-absl::Span<const RecordRef> FileStream::TakeAtHand(uint64_t count) {
-  if (!damage_.empty()) return {};
-  const auto taken = absl::MakeConstSpan(at_hand().records).subspan(next_, count);
-  next_ += taken.size();
-  return taken;
 }
 
 bool FileStream::Close() {

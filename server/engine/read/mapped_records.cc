@@ -109,6 +109,9 @@ MappedFrames LocateMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset
   const uint8_t* const end = begin + bytes.size();
   const uint8_t* frame = begin;
   MappedFrames taken;
+  // As many as of the first one's length.
+  if (const uint64_t length = LengthAt(begin, bytes.size()); length <= kLateRecordBytes)
+    records->reserve(bytes.size() / (length + kFrameBytes) + 1);
   while (true) {
     const size_t left = end - frame;
     const uint64_t length = LengthAt(frame, left);

@@ -144,12 +144,13 @@ class FileRecordsOp final : public OrderOp {
   Pulled TakeRecords(uint64_t count, RecordList& out, uint64_t* pulled) {
     while (*pulled < count) {
       if (num_open_ == 0 && next_file_ == files_.count) return Pulled::kEnd;
+      TakeAtHand(count, out, pulled);
+      if (*pulled == count) break;
       std::unique_ptr<FileStream>& stream = cycle_[position_];
       if (!stream && !OpenNext(&stream)) {
         Advance();
         continue;
       }
-      if (TakeAtHand(*stream, count, out, pulled)) continue;
       RecordRef record;
       Pulled result = stream->Next(&record);
       if (result == Pulled::kFailed && options_.damage.skip_shard &&
@@ -181,20 +182,27 @@ class FileRecordsOp final : public OrderOp {
     return Pulled::kSome;
   }
 
-  // Takes those that the file's turn may give of what is at hand; false: there are none. A file that
-  // is read alone has one turn after the other.
-  bool TakeAtHand(FileStream& stream, uint64_t count, RecordList& out, uint64_t* pulled) {
-    const bool is_alone = cycle_.size() == 1;
-    const uint64_t left = is_alone ? UINT64_MAX : options_.block_length - taken_of_block_;
-    const auto taken = stream.TakeAtHand(std::min(count - *pulled, left));
-    if (taken.empty()) return false;
-    out.insert(out.end(), taken.begin(), taken.end());
-    *pulled += taken.size();
-    taken_ += taken.size();
+  // Takes what is at hand, up to the first file that has none, or more to tell. A file that is read
+  // alone has one turn after the other.
+  void TakeAtHand(uint64_t count, RecordList& out, uint64_t* pulled) {
+    const uint64_t before = *pulled;
+    while (*pulled < count && cycle_[position_] != nullptr) {
+      const bool is_alone = cycle_.size() == 1;
+      const uint64_t left = is_alone ? UINT64_MAX : options_.block_length - taken_of_block_;
+      const auto taken = cycle_[position_]->TakeAtHand(std::min(count - *pulled, left));
+      if (taken.empty()) break;
+      if (taken.size() == 1) {
+        out.push_back(taken[0]);
+      } else {
+        out.insert(out.end(), taken.begin(), taken.end());
+      }
+      *pulled += taken.size();
+      if (!is_alone) taken_of_block_ += taken.size();
+      if (taken_of_block_ == options_.block_length) Advance();
+    }
+    if (*pulled == before) return;
+    taken_ += *pulled - before;
     skipped_at_taken_ = skipped_;
-    if (!is_alone) taken_of_block_ += taken.size();
-    if (taken_of_block_ == options_.block_length) Advance();
-    return true;
   }
 
   // Counts what was passed over; false when it is too much: at the first place that is, however
