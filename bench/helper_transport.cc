@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "base/monotonic_clock.h"
-#include "io/file/crc32c.h"
 #include "penstock/v1/helpers.pb.h"
 #include "server/helpers/helper_link.h"
 #include "server/helpers/step_bytes.h"
@@ -76,11 +75,9 @@ void Help(int listening, uint64_t bytes, const char* folder) {
     const auto frame = wire.ReadFrame(&meta, 0, kPatience);
     status = frame.status();
     if (!status.ok() || frame->kind != FrameKind::kWant) continue;
-    Frame answer{FrameKind::kStep, frame->step};
-    answer.data_bytes = bytes;
-    answer.data_crc = Crc32c(step.data(), step.size());
-    status = wire.WriteFrame(answer, told.SerializeAsString(), kPatience);
-    if (status.ok()) status = wire.Write(step.data(), step.size(), kPatience);
+    const absl::Span<const uint8_t> data(step);
+    status = wire.WriteWithData({FrameKind::kStep, frame->step}, told.SerializeAsString(),
+                                {&data, 1}, kPatience);
   }
 }
 

@@ -11,11 +11,13 @@ FOLDER = ROOT / "build/bench-data"
 def shards(kind, records, log, photos=None):
     """The folder of `records` sample records of `kind` in 8 shards, made if it is not there."""
     folder = FOLDER / f"{kind}-{records}"
+    if kind == "flowers" and photos is None and not folder.exists():
+        folder = FOLDER / f"flowers-drawn-{records}"
     if not folder.exists():
         log(f"making {records} {kind} records in {folder}")
         partial = folder.with_suffix(".partial")
         subprocess.run(["rm", "-rf", partial], check=True)
-        more = ["--photos", photos, "--shards", "8"] if kind == "segmentation" else ["--photos", photos] if kind == "flowers" else []
+        more = ["--photos", photos, "--shards", "8"] if kind == "segmentation" else ["--photos", photos] if kind == "flowers" and photos else []
         subprocess.run([BIN / "penstock", "make-sample", kind, "--records", str(records), "--out", partial, *more],
                        check=True, stdout=subprocess.DEVNULL)
         partial.rename(folder)

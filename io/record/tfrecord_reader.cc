@@ -137,7 +137,7 @@ void WalkLate(RandomAccessFile& file, uint64_t offset, OnDamage on_damage, Recor
 }  // namespace
 
 void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, RecordChunk* chunk,
-               OnDamage on_damage) {
+               OnDamage on_damage, DamagedData damaged_data) {
   chunk->records.clear();
   chunk->damage.clear();
   chunk->error = absl::OkStatus();
@@ -196,10 +196,11 @@ void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, Record
       continue;
     }
     const uint8_t* data = frame + kRecordHeaderBytes;
-    if (!DataHolds(data, length)) {
+    const bool holds = DataHolds(data, length);
+    if (!holds && damaged_data == DamagedData::kEndsChunk) {
       return EndAtDamage(file, frame_offset, DamageReason::kDataChecksum, frame, on_damage, chunk);
     }
-    chunk->records.push_back({frame_offset, static_cast<uint32_t>(length), false});
+    chunk->records.push_back({frame_offset, static_cast<uint32_t>(length), !holds});
     chunk->next_is_late = false;
     frame = data + length + kRecordFooterBytes;
     __builtin_prefetch(frame + 2048);

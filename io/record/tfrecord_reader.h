@@ -32,8 +32,12 @@ namespace penstock {
 // and late records are verified too, since a skip is part of the order; such a chunk may have no
 // records and not be the last. Read errors, and a file that shrinks meanwhile, are errors all the
 // same.
+//
+// Where damaged data is left to whoever handles the record, such a record is a late one.
+enum class DamagedData : uint8_t { kEndsChunk, kIsLeft };
 void ReadChunk(RandomAccessFile& file, uint64_t offset, bool expect_late, RecordChunk* chunk,
-               OnDamage on_damage = OnDamage::kFail);
+               OnDamage on_damage = OnDamage::kFail,
+               DamagedData damaged_data = DamagedData::kEndsChunk);
 
 // Reads and verifies one late record into memory of `arena`.
 absl::StatusOr<const uint8_t*> ReadRecord(RandomAccessFile& file, uint64_t offset, uint32_t length,

@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "base/monotonic_clock.h"
 #include "base/release.h"
-#include "io/file/crc32c.h"
 #include "penstock/v1/helpers.pb.h"
 #include "server/engine/plan/cursor.h"
 #include "server/engine/run/executor.h"
@@ -79,18 +78,11 @@ absl::Status Send(Wire& wire, const StepSink::Made& made, const std::vector<Batc
   if (!made.is_made) return wire.WriteFrame({FrameKind::kUnmade, made.step}, "", kPatience);
   const v1::HelperStep told = DescribeStep(made.info);
   const std::vector<uint64_t> fixed = FixedBytes(tensors, made.info.shape_rows);
-  Frame frame{FrameKind::kStep, made.step};
-  frame.data_bytes = told.variable_bytes();
-  for (size_t i = 0; i < fixed.size(); ++i) {
-    frame.data_bytes += fixed[i];
-    frame.data_crc = ExtendCrc32c(frame.data_crc, made.slot.tensors[i], fixed[i]);
-  }
-  frame.data_crc = ExtendCrc32c(frame.data_crc, made.slot.variable, told.variable_bytes());
-  absl::Status status = wire.WriteFrame(frame, told.SerializeAsString(), kPatience);
-  for (size_t i = 0; i < fixed.size() && status.ok(); ++i)
-    status = wire.Write(made.slot.tensors[i], fixed[i], kPatience);
-  if (status.ok()) status = wire.Write(made.slot.variable, told.variable_bytes(), kPatience);
-  return status;
+  std::vector<absl::Span<const uint8_t>> parts;
+  for (size_t i = 0; i < fixed.size(); ++i) parts.emplace_back(made.slot.tensors[i], fixed[i]);
+  parts.emplace_back(made.slot.variable, told.variable_bytes());
+  return wire.WriteWithData({FrameKind::kStep, made.step}, told.SerializeAsString(), parts,
+                            kPatience);
 }
 
 // One question, or a sign of life.

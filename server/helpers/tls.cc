@@ -10,6 +10,12 @@
 namespace penstock {
 namespace {
 
+// What comes in one system call: records of 16 KiB.
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr long kGatheredBytes = 256 << 10;
+constexpr char kCiphers[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
+
 absl::Status CheckKey(const std::string& field, const std::string& path) {
   struct stat about;
   if (stat(path.c_str(), &about) != 0)
@@ -30,6 +36,22 @@ struct FreeX509 {
   void operator()(X509* certificate) const { X509_free(certificate); }
   void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
 };
+
+// Records that are written are gathered, until the end of what is written (BIO_flush) or until they
+// fill the buffer: each would be a system call.
+bool SetSocket(SSL* session, int socket) {
+  if (SSL_set_rfd(session, socket) != 1) return false;
+  BIO* const gathered = BIO_new(BIO_f_buffer());
+  BIO* const written = BIO_new_socket(socket, BIO_NOCLOSE);
+  if (gathered == nullptr || written == nullptr ||
+      BIO_set_write_buffer_size(gathered, kGatheredBytes) != 1) {
+    BIO_free(gathered);
+    BIO_free(written);
+    return false;
+  }
+  SSL_set0_wbio(session, BIO_push(gathered, written));
+  return true;
+}
 
 std::string TextOf(const ASN1_STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
@@ -58,6 +80,10 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Create(Side side, const 
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(made, 1);
+  SSL_CTX_set_default_read_buffer_len(made, kReadBytes);
+  // Of those that TLS 1.3 has, in another order: the first one takes a quarter less time than the
+  // second, which is OpenSSL's first.
+  SSL_CTX_set_ciphersuites(made, kCiphers);
   // Nothing of one connection holds for another.
   SSL_CTX_set_session_cache_mode(made, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(made, 0);
@@ -78,7 +104,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Create(Side side, const 
 
 absl::StatusOr<TlsSession> TlsContext::NewSession(int socket, const std::string& host) const {
   TlsSession session(SSL_new(context_.get()));
-  if (session == nullptr || SSL_set_fd(session.get(), socket) != 1)
+  if (session == nullptr || !SetSocket(session.get(), socket))
     return absl::ResourceExhaustedError(TlsError());
   if (side_ == Side::kHelper) {
     SSL_set_accept_state(session.get());

@@ -1,5 +1,7 @@
 #include "server/helpers/wire.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +22,21 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{256} << 10;
 constexpr int64_t kMs = 1'000'000;
+
+// What is written meanwhile leaves in packets that are full, and the rest at the end.
+class Corked {
+ public:
+  explicit Corked(int socket) : socket_(socket) { Set(1); }
+  ~Corked() { Set(0); }
+  Corked(const Corked&) = delete;
+  Corked& operator=(const Corked&) = delete;
+
+ private:
+  // Where there is no such option, packets are smaller.
+  void Set(int on) const { setsockopt(socket_, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)); }
+
+  const int socket_;
+};
 
 }  // namespace
 
@@ -145,7 +163,7 @@ absl::Status Wire::ReadData(uint8_t* to, size_t bytes, const Patience& patience,
     const size_t piece = std::min(bytes, kPieceBytes);
     absl::Status status = Read(to, piece, patience);
     if (!status.ok()) return status;
-    *crc = ExtendCrc32c(*crc, to, piece);
+    if (has_checksums()) *crc = ExtendCrc32c(*crc, to, piece);
     to += piece;
     bytes -= piece;
   }
@@ -164,6 +182,26 @@ absl::Status Wire::Drop(uint64_t bytes, const Patience& patience) {
 }
 
 absl::Status Wire::Write(const uint8_t* from, size_t bytes, const Patience& patience) {
+  absl::Status status = WriteAll(from, bytes, patience);
+  return status.ok() ? Flush(patience) : status;
+}
+
+absl::Status Wire::Flush(const Patience& patience) {
+  if (session_ == nullptr) return absl::OkStatus();
+  int64_t begun_ns = MonotonicNs();
+  BIO* const written = SSL_get_wbio(session_.get());
+  while (true) {
+    ERR_clear_error();
+    const long before = BIO_wpending(written);
+    if (BIO_flush(written) > 0) return absl::OkStatus();
+    if (!BIO_should_retry(written)) return Gone();
+    if (BIO_wpending(written) < before) begun_ns = MonotonicNs();
+    absl::Status status = WaitFor(POLLOUT, begun_ns, patience);
+    if (!status.ok()) return status;
+  }
+}
+
+absl::Status Wire::WriteAll(const uint8_t* from, size_t bytes, const Patience& patience) {
   int64_t begun_ns = MonotonicNs();
   while (bytes > 0) {
     short events = 0;
@@ -202,13 +240,26 @@ absl::StatusOr<Frame> Wire::ReadFrame(std::string* meta, uint32_t meta_max,
 }
 
 absl::Status Wire::WriteFrame(Frame frame, absl::string_view meta, const Patience& patience) {
+  return WriteWithData(frame, meta, {}, patience);
+}
+
+absl::Status Wire::WriteWithData(Frame frame, absl::string_view meta, Parts data,
+                                 const Patience& patience) {
+  for (const absl::Span<const uint8_t> part : data) {
+    frame.data_bytes += part.size();
+    if (has_checksums()) frame.data_crc = ExtendCrc32c(frame.data_crc, part.data(), part.size());
+  }
   const auto* const text = reinterpret_cast<const uint8_t*>(meta.data());
   frame.meta_bytes = static_cast<uint32_t>(meta.size());
   frame.meta_crc = Crc32c(text, meta.size());
   const std::array<uint8_t, kFrameBytes> head = EncodeFrame(frame);
-  absl::Status status = Write(head.data(), head.size(), patience);
-  if (!status.ok() || meta.empty()) return status;
-  return Write(text, meta.size(), patience);
+  std::optional<Corked> corked;
+  if (!data.empty()) corked.emplace(socket_.get());
+  absl::Status status = WriteAll(head.data(), head.size(), patience);
+  if (status.ok()) status = WriteAll(text, meta.size(), patience);
+  for (size_t i = 0; i < data.size() && status.ok(); ++i)
+    status = WriteAll(data[i].data(), data[i].size(), patience);
+  return status.ok() ? Flush(patience) : status;
 }
 
 }  // namespace penstock

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "ring/descriptor.h"
 #include "server/helpers/frame.h"
 #include "server/helpers/tls.h"
@@ -42,7 +43,7 @@ class Wire {
   Woken Wait(int64_t timeout_ms);
 
   absl::Status Read(uint8_t* to, size_t bytes, const Patience& patience);
-  // `*crc` goes on over them.
+  // `*crc` goes on over them, where checksums are checked (has_checksums()).
   absl::Status ReadData(uint8_t* to, size_t bytes, const Patience& patience, uint32_t* crc);
   // Drops so many bytes.
   absl::Status Drop(uint64_t bytes, const Patience& patience);
@@ -52,6 +53,13 @@ class Wire {
   absl::StatusOr<Frame> ReadFrame(std::string* meta, uint32_t meta_max, const Patience& patience);
   // Fills in what the frame says of the message.
   absl::Status WriteFrame(Frame frame, absl::string_view meta, const Patience& patience);
+  // The same with the data, of which it fills in the size and the checksum.
+  using Parts = absl::Span<const absl::Span<const uint8_t>>;
+  absl::Status WriteWithData(Frame frame, absl::string_view meta, Parts data,
+                             const Patience& patience);
+
+  // Whether data has checksums: TLS' own cover the same bytes on the same way.
+  bool has_checksums() const { return session_ == nullptr; }
 
   // When the last bytes came.
   int64_t heard_ns() const { return heard_ns_; }
@@ -61,6 +69,9 @@ class Wire {
   // One try: bytes moved, 0 where it would block (then `*events` is what to wait for), -1: over.
   int64_t ReadSome(uint8_t* to, size_t bytes, short* events);
   int64_t WriteSome(const uint8_t* from, size_t bytes, short* events);
+  absl::Status WriteAll(const uint8_t* from, size_t bytes, const Patience& patience);
+  // What WriteAll() has gathered leaves.
+  absl::Status Flush(const Patience& patience);
   absl::Status WaitFor(short events, int64_t begun_ns, const Patience& patience);
   absl::Status Gone() const;
 

@@ -166,12 +166,75 @@ def test_who_cannot_say_where_helpers_are_leaves_those_that_are_known(helpers, s
     loader.close()
 
 
-def test_what_are_no_helpers_is_told(helpers):
-    for wrong in ("10.0.0.7:9466", ["10.0.0.7:9466"], 3):
-        with pytest.raises(TypeError, match="penstock.ray.workers"):
+def steps_of(helpers, expected):
+    """Those that helpers have made in a pass of a loader that is given them, by address."""
+    for _ in range(EPOCHS):
+        loader = EpochLoader(dataset(), np.array, {"helpers": helpers})
+        made, steps = [], {}
+        for batch in loader:
+            made.append(digest(batch))
+            if len(made) % 5 == 0:
+                steps.update({address: int(one.get("steps", 0)) for address, one in told(loader)[0].items()})
+        assert made == expected
+        if sum(steps.values()) > 0:
+            return steps
+    pytest.fail(f"in {EPOCHS} epochs the helpers have made no step")
+
+
+def test_a_list_of_addresses_on_this_machine_is_enough(tmp_path):
+    expected = [digest(batch) for batch in EpochLoader(dataset(), np.array, {})]
+    address = f"127.0.0.1:{free_port()}"
+    config = tmp_path / "helper.textproto"
+    config.write_text("worker_defaults { workers: 1 worker_nice: 0 }\n")
+    daemon = Daemon(tmp_path / "helper.sock", "--config", str(config), "--serve", address, keeps_state=False)
+    assert daemon.is_ready
+    try:
+        assert list(steps_of([address], expected)) == [address]
+        # A file that names it, and later does not.
+        listed = tmp_path / "addresses"
+        listed.write_text(f"{address}\n")
+        given = penstock.helpers(listed, count=1)
+        assert list(steps_of(given, expected)) == [address]
+        listed.write_text("")
+        loader = EpochLoader(dataset(), np.array, {"helpers": given})
+        batches = iter(loader)
+        eventually(lambda: next(batches) and told(loader)[0] == {})
+        loader.close()
+    finally:
+        penstock.stop_private_daemon()
+        daemon.stop()
+
+
+def test_helpers_with_certificates_are_named_by_one_argument(certificates, served):
+    expected = [digest(batch) for batch in EpochLoader(dataset(), np.array, {})]
+    paths = {name: str(certificates / file) for name, file in (("certificate", "penstock-trainer.pem"), ("key", "penstock-trainer.key"), ("authorities", "authority.pem"))}
+    try:
+        given = penstock.helpers(served, **paths)
+        # Two processes that name the same ones may share a daemon.
+        assert given.key == penstock.helpers(tuple(served), **paths).key != penstock.helpers(served[:1], **paths).key
+        assert set(steps_of(given, expected)) == set(served)
+    finally:
+        penstock.stop_private_daemon()
+
+
+def test_what_are_no_helpers_is_told(helpers, certificates):
+    for wrong in ("10.0.0.7:9466", 3):
+        with pytest.raises(TypeError, match="penstock.helpers"):
             EpochLoader(dataset(), np.array, {"helpers": wrong})
     with pytest.raises(TypeError, match="helpers is of a Dataset"):
         EpochLoader("name", np.array, {"helpers": helpers("any")})
+    for wrong in (["10.0.0.7"], ["10.0.0.7:0"], [":9466"], ["10.0.0.7:9466", "10.0.0.8:port"], []):
+        with pytest.raises(ValueError, match="addresses: expected"):
+            EpochLoader(dataset(), np.array, {"helpers": wrong})
+    with pytest.raises(TypeError, match="addresses: expected"):
+        penstock.helpers([3])
+    key = str(certificates / "penstock-trainer.key")
+    with pytest.raises(ValueError, match="certificate, key and authorities, or none"):
+        penstock.helpers(["10.0.0.7:9466"], key=key)
+    with pytest.raises(ValueError, match="plaintext"):
+        penstock.helpers(["10.0.0.7:9466"], certificate=key, key=key, authorities=key, plaintext=True)
+    with pytest.raises(FileNotFoundError):
+        penstock.helpers(["10.0.0.7:9466"], certificate="no.pem", key="no.key", authorities="no.pem")
 
 
 def test_a_number_of_slots_that_the_dataset_names_stays(helpers):

@@ -3,6 +3,7 @@
 #include "server/engine/tensor/world.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -278,6 +279,82 @@ TEST_CASE("a host reads its own rows where an index, or a length, says where the
       CHECK(result.batches.size() == kRecords / 32);
       CHECK(static_cast<double>(result.stats.bytes_read) >= bytes / 8);
       CHECK(static_cast<double>(result.stats.bytes_read) <= 1.1 * bytes / 8);
+    }
+  }
+}
+
+TEST_CASE("of small records in memory a host looks at the headers of all and at its own data") {
+  ScratchFolder folder;
+  constexpr int64_t kRecords = 16384;
+  WriteShard(folder / "small.tfrecord", 0, kRecords, 256);
+  const double bytes = static_cast<double>(ReadFile(folder / "small.tfrecord").size());
+  for (const char* const order : {"", "shuffle { buffer_size: 900 seed: 1 } | "}) {
+    INFO(order);
+    const std::string spec = absl::StrReplaceAll(
+        Stages(absl::StrCat("tfrecord { files: 'FOLDER/small.tfrecord' } | ", order,
+                            "batch { batch_size: 64 } | repeat { count: 2 }")),
+        {{"FOLDER", folder.path()}});
+    const RunResult whole = RunPlan(MustPlan(spec));
+    std::vector<RunResult> hosts;
+    for (uint32_t host = 0; host < 8; ++host) {
+      hosts.push_back(RunPlan(MustPlan(spec, {8, host}), {.workers = 2}));
+      // Of two passes; what is read before there is a map of the file is read whole.
+      const double read = static_cast<double>(hosts.back().stats.bytes_read) / (2 * bytes);
+      CHECK(read >= 1.0 / 8);
+      CHECK(read <= 1.6 / 8);
+    }
+    CHECK(Difference(spec, hosts, whole, 0, 2 * kRecords / 64) == "");
+  }
+}
+
+// Where the frame of that record begins in a file of TFRecords.
+size_t FrameOf(const std::string& path, int64_t record) {
+  const std::string bytes = ReadFile(path);
+  size_t offset = 0;
+  while (record-- > 0) {
+    uint64_t length = 0;
+    std::memcpy(&length, &bytes[offset], sizeof(length));
+    offset += length + 16;
+  }
+  return offset;
+}
+
+TEST_CASE("damaged data of a small record is found by the host that computes it, and a damaged header by all") {
+  ScratchFolder folder;
+  const std::string path = folder / "hurt.tfrecord";
+  const std::string spec = absl::StrReplaceAll(
+      Stages("tfrecord { files: 'FOLDER/hurt.tfrecord' } | shuffle { buffer_size: 100 seed: 1 } | "
+             "batch { batch_size: 64 }"),
+      {{"FOLDER", folder.path()}});
+  constexpr int64_t kRecords = 4096, kHurt = 2100;
+  for (const bool is_mapped : {true, false}) {
+    INFO((is_mapped ? "out of a map" : "read"));
+    WriteShard(path, 0, kRecords, 256);
+    const size_t frame = FrameOf(path, kHurt);
+    const RunResult whole = RunPlan(MustPlan(spec));
+    REQUIRE(whole.batches.size() == kRecords / 64);
+    FlipBit(path, frame + 100);
+    std::vector<size_t> steps;
+    for (uint32_t host = 0; host < 4; ++host) {
+      RunOptions options{.workers = 2};
+      if (!is_mapped) options.maps = nullptr;
+      const RunResult result = RunPlan(MustPlan(spec, {4, host}), options);
+      steps.push_back(result.batches.size());
+      if (result.status.ok()) continue;
+      CHECK(result.status.code() == absl::StatusCode::kDataLoss);
+      INFO(result.status.message());
+      CHECK(absl::StrContains(result.status.message(), absl::StrCat("record ", kHurt)));
+      CHECK(absl::StrContains(result.status.message(), absl::StrCat("offset ", frame)));
+      // At its own step, neither where it was read nor at the end.
+      CHECK(steps.back() > (kHurt - 100) / 64 - 1);
+      CHECK(steps.back() < kRecords / 64);
+    }
+    CHECK(std::count(steps.begin(), steps.end(), kRecords / 64) == 3);
+    FlipBit(path, frame);
+    for (uint32_t host = 0; host < 4; ++host) {
+      const RunResult result = RunPlan(MustPlan(spec, {4, host}));
+      CHECK(result.status.code() == absl::StatusCode::kDataLoss);
+      CHECK(result.batches.size() < kRecords / 64);
     }
   }
 }

@@ -7,7 +7,7 @@ tests/website holds that every public name has a place.
 _PAGES = [
     ("Datasets", "datasets", "", ["Dataset", "DatasetIterator", "ArrowDataset", "ArrowFeature", "FilesDataset", "FixedLengthRecordDataset", "TarDataset",
                                   "TextLineDataset", "TFRecordDataset", "Options", "TensorSpec", "Skipped", "AUTOTUNE", "INFINITE_CARDINALITY", "UNKNOWN_CARDINALITY"]),
-    ("Attaching", "attaching", "", ["attach", "shared_daemon", "stop_private_daemon"]),
+    ("Attaching", "attaching", "", ["attach", "shared_daemon", "stop_private_daemon", "helpers"]),
     ("JSON", "json", "", ["JsonFeature", "decode_json"]),
     ("Tensors", "tensors", "", ["RaggedTensor", "SparseTensor", "Tensor", "show"]),
     ("Python functions", "python_functions", "", ["At", "numpy_function", "offer_workers", "py_function", "rng"]),

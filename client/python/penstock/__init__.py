@@ -25,6 +25,7 @@ from penstock._dataset._cardinality import UNKNOWN as UNKNOWN_CARDINALITY
 from penstock._control import Skipped
 from penstock._running import _changed_code
 from penstock._running._daemon import stop_private_daemon
+from penstock._running._helpers import helpers
 from penstock._running._offering import offer_workers
 from penstock._running._sharing import shared_daemon
 from penstock._dataset._arguments import AUTOTUNE
@@ -130,6 +131,7 @@ __all__ = [
     "float32",
     "float64",
     "functions",
+    "helpers",
     "image",
     "int16",
     "int32",

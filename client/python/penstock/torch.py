@@ -185,7 +185,8 @@ def loader(
         uses torch.distributed where it is initialised, or JAX, and warns where neither is; a function takes an object and returns a list of those of all processes; None
         compares nothing.
       fewest_hosts: of how few hosts, at the least, this one may become one while it runs (TorchLoader.reworld): its ring has room for as many rows.
-      helpers: for a Dataset: daemons of other hosts that make steps of it, as penstock.ray.workers() starts them. Bytes and order are the same with any number of them. With
+      helpers: for a Dataset: daemons of other hosts that make steps of it: what penstock.helpers() or penstock.ray.workers() returns, or a list of addresses on this
+        machine. Bytes and order are the same with any number of them. With
         `share` all processes give the same ones. docs/howto/helpers.md tells the rest.
       **options: of penstock.attach, for a pipeline or with `share`: group, socket, timeout, reconnect, cursor and others. `rank`
         and `world_size` alone give each process its rows of every batch (mode "rank").

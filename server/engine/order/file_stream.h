@@ -6,11 +6,13 @@
 //           Close() has returned true.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "server/engine/order/order_op.h"
 #include "server/engine/read/read_queue.h"
 
@@ -32,6 +34,16 @@ class FileStream {
 
   // The next record of the file. kEnd behind the last one, sticky.
   Pulled Next(RecordRef* record);
+  // The next records that are at hand, as many as there are and at most `count`; valid until the
+  // next call. None where there is more to be known before the next one.
+  absl::Span<const RecordRef> TakeAtHand(uint64_t count) {
+    if (!damage_.empty()) return {};
+    const RecordList& records = at_hand().records;
+    const RecordRef* const begin = records.data() + next_;
+    const size_t taken = std::min<uint64_t>(count, records.size() - next_);
+    next_ += taken;
+    return {begin, taken};
+  }
 
   // What was passed over in front of the record that Next() gave last, or of the end; the caller
   // empties it.

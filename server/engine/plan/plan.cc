@@ -13,6 +13,7 @@
 #include "server/engine/plan/order_class.h"
 #include "server/engine/plan/plan_builder.h"
 #include "server/engine/plan/plan_impl.h"
+#include "server/engine/plan/records_of_others.h"
 #include "server/engine/plan/whole_batches.h"
 #include "server/engine/share/shareable_work.h"
 
@@ -47,6 +48,8 @@ absl::Status PlanImpl::Finish(World world) {
   if (!world.is_alone() && !dataset.batch_rows.has_value())
     divides_elements = DivideWholeBatches(world, &built_);
   if (!divides_elements.ok()) return divides_elements.status();
+  // Who resolves references is known by it.
+  LeaveRecordsOfOthers(world, built_.dataset);
   absl::StatusOr<BatchProgram> program =
       BatchProgram::Create(dataset, built_.stages.names(), world);
   if (!program.ok()) {

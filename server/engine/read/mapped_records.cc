@@ -103,4 +103,27 @@ MappedFrames CopyMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, 
   return taken;
 }
 
+MappedFrames LocateMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, uint32_t file,
+                                RecordList* records) {
+  const uint8_t* const begin = bytes.data();
+  const uint8_t* const end = begin + bytes.size();
+  const uint8_t* frame = begin;
+  MappedFrames taken;
+  // As many as of the first one's length.
+  if (const uint64_t length = LengthAt(begin, bytes.size()); length <= kLateRecordBytes)
+    records->reserve(bytes.size() / (length + kFrameBytes) + 1);
+  while (true) {
+    const size_t left = end - frame;
+    const uint64_t length = LengthAt(frame, left);
+    taken.next_is_late = length > kLateRecordBytes && length <= kMaxRecordBytes;
+    if (length > kLateRecordBytes || length + kFrameBytes > left) break;
+    PrefetchRecord(frame + kAhead, length + kFrameBytes);
+    records->push_back(
+        {nullptr, offset + (frame - begin), static_cast<uint32_t>(length), file, 0});
+    frame += length + kFrameBytes;
+  }
+  taken.bytes = frame - begin;
+  return taken;
+}
+
 }  // namespace penstock

@@ -9,6 +9,7 @@
 #include "base/far_file.h"
 #include "base/memory_account.h"
 #include "base/pending_call.h"
+#include "io/record/located_tfrecords.h"
 #include "io/record/near_records.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/far_chunk.h"
@@ -82,6 +83,11 @@ absl::Status ReadFar(FarFile& file, ReadRequest* request, CellCache& cells, Reco
   if (!request->end_of_file) file.WillNeed(request->next_offset, kChunkBytes);
   if (chunk->error.ok()) return absl::OkStatus();
   return WithFarAddress(chunk->error, file, chunk->error_offset);
+}
+
+// Whether small records of a file in memory are only located.
+bool AreLocated(const ReadRequest& request) {
+  return request.format->stream.format == LocatedTfrecords();
 }
 
 // Whether a map of the file that they are of is worth its room.
@@ -221,11 +227,14 @@ bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   // What waits for a disk is read.
   if (!near.range) return false;
   const PendingCall call("reading", file.path(), request->offset);
+  const absl::Span<const uint8_t> there(map->file().bytes() + request->offset, bytes);
+  const bool locates = AreLocated(*request);
   const MappedFrames taken =
-      CopyMappedFrames({map->file().bytes() + request->offset, bytes}, request->offset,
-                       request->file, cells_, &request->records);
+      locates
+          ? LocateMappedFrames(there, request->offset, request->file, &request->records)
+          : CopyMappedFrames(there, request->offset, request->file, cells_, &request->records);
   if (request->records.empty()) return false;
-  chunk_.bytes_read = taken.bytes;
+  chunk_.bytes_read = locates ? request->records.size() * kRecordHeaderBytes : taken.bytes;
   request->next_offset = request->offset + taken.bytes;
   request->next_is_late = taken.next_is_late;
   request->end_of_file = request->next_offset == file.size();
@@ -260,7 +269,8 @@ absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
     if (request->end_of_file) request->files->LookForGrowth(request->file, *file);
     return absl::OkStatus();
   } else {
-    ReadChunk(*file, request->offset, request->expect_late, &chunk, format.stream.on_damage);
+    ReadChunk(*file, request->offset, request->expect_late, &chunk, format.stream.on_damage,
+              AreLocated(*request) ? DamagedData::kIsLeft : DamagedData::kEndsChunk);
     if (MostAreSmall(chunk.records)) request->files->KeepMap(request->file, *file);
   }
   request->records.reserve(chunk.records.size());

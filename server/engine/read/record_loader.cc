@@ -1,5 +1,8 @@
 #include "server/engine/read/record_loader.h"
 
+#include <array>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "io/record/record_access.h"
 #include "server/engine/read/mapped_records.h"
@@ -61,6 +64,30 @@ void LoadPaths(RowReferences rows, const FileTable& files, Column* out, Arena& a
 // What is done about damage decides which records there are, and nothing about their bytes.
 std::string RecordLoader::ContentKeyOf(Compression compression, const RecordFormat& format) {
   return absl::StrCat("records ", static_cast<int>(compression), " ", format.ContentKey());
+}
+
+void RecordLoader::Resolve(RecordRef* refs, uint32_t rows, uint32_t stride, FileTable& files,
+                           Arena&) const {
+  // Maps that were asked for lately: files are mostly read in turns.
+  constexpr uint32_t kRecent = 16;
+  std::array<std::pair<uint32_t, NearMap*>, kRecent> recent;
+  recent.fill({UINT32_MAX, nullptr});
+  const RecordShape shape = access_->shape();
+  for (uint32_t row = 0; row < rows; ++row) {
+    RecordRef& record = refs[size_t{row} * stride];
+    if (record.data != nullptr || record.length > kLateRecordBytes) continue;
+    if (record.file - files_.first >= files_.count) continue;
+    auto& [file, map] = recent[record.file % kRecent];
+    if (file != record.file) {
+      file = record.file;
+      map = files.MapOf(file);
+      if (map != nullptr && map->file().torn()) map = nullptr;
+    }
+    const uint64_t frame_bytes = uint64_t{shape.header_bytes} + record.length + shape.footer_bytes;
+    if (map == nullptr || record.offset + frame_bytes > map->file().size()) continue;
+    record.data = map->file().bytes() + record.offset + shape.header_bytes;
+    record.in_map = 1;
+  }
 }
 
 RowStatus RecordLoader::Load(RowReferences rows, FileTable& files, absl::Span<Column> out,

@@ -19,6 +19,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
                              const FileRecordsOptions& options, PlanBuilder& plan) {
   FileRecordsOptions placed = options;
   placed.format.stage = plan.stage_index();
+  const auto are_located = std::make_shared<bool>(false);
+  placed.are_located = are_located;
   const std::shared_ptr<const RecordFormat> indexed =
       options.format.access() != nullptr ? options.format.stream.format : nullptr;
   const bool seeks = indexed != nullptr && !options.damage.skip_shard;
@@ -29,7 +31,8 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   }
   if (patterns.empty() && plan.element_files()) {
     plan.SetRecordFiles(*plan.element_files(), indexed);
-    plan.SetSource(std::make_unique<RecordLoader>(placed.format), *plan.element_files(),
+    plan.SetSource(std::make_unique<RecordLoader>(placed.format, *plan.element_files(), are_located),
+                   *plan.element_files(),
                    ElementRecords(plan.stage(), placed), cursor_class);
     plan.KeyByElement(/*by_its_file=*/true);
     return absl::OkStatus();
@@ -53,7 +56,7 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
         absl::StrCat("all ", manifest.size(), " files are empty, such as ", manifest.front().path));
   }
   const FileRange files = plan.AddFiles(std::move(manifest));
-  plan.SetSource(std::make_unique<RecordLoader>(placed.format), files,
+  plan.SetSource(std::make_unique<RecordLoader>(placed.format, files, are_located), files,
                  FileRecords(files, plan.stage(), placed), cursor_class);
   if (seeks)
     plan.SetIndexed({.files = files,

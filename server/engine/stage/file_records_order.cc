@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_error.h"
+#include "io/record/located_tfrecords.h"
 #include "io/record/record_index.h"
 #include "server/engine/order/file_stream.h"
 #include "server/engine/order/interleave_state.h"
@@ -35,6 +36,7 @@ class FileRecordsOp final : public OrderOp {
         files_(files.value_or(FileRange{})),
         stage_(stage),
         options_(options),
+        format_(ReadFormatOf(options)),
         cycle_(options.cycle_length) {}
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
@@ -116,6 +118,13 @@ class FileRecordsOp final : public OrderOp {
   absl::Status status() const override { return status_; }
 
  private:
+  static ReadFormat ReadFormatOf(const FileRecordsOptions& options) {
+    ReadFormat format = options.format;
+    if (options.are_located != nullptr && *options.are_located)
+      format.stream.format = LocatedTfrecords();
+    return format;
+  }
+
   std::optional<FileTable::IndexOrError> AskIndex(uint32_t file) {
     return context_.files.AskIndex(files_.first + file, options_.format.stream.on_damage,
                                    context_.errands, options_.format.stage);
@@ -139,6 +148,8 @@ class FileRecordsOp final : public OrderOp {
   Pulled TakeRecords(uint64_t count, RecordList& out, uint64_t* pulled) {
     while (*pulled < count) {
       if (num_open_ == 0 && next_file_ == files_.count) return Pulled::kEnd;
+      TakeAtHand(count, out, pulled);
+      if (*pulled == count) break;
       std::unique_ptr<FileStream>& stream = cycle_[position_];
       if (!stream && !OpenNext(&stream)) {
         Advance();
@@ -173,6 +184,29 @@ class FileRecordsOp final : public OrderOp {
       }
     }
     return Pulled::kSome;
+  }
+
+  // Takes what is at hand, up to the first file that has none, or more to tell. A file that is read
+  // alone has one turn after the other.
+  void TakeAtHand(uint64_t count, RecordList& out, uint64_t* pulled) {
+    const uint64_t before = *pulled;
+    while (*pulled < count && cycle_[position_] != nullptr) {
+      const bool is_alone = cycle_.size() == 1;
+      const uint64_t left = is_alone ? UINT64_MAX : options_.block_length - taken_of_block_;
+      const auto taken = cycle_[position_]->TakeAtHand(std::min(count - *pulled, left));
+      if (taken.empty()) break;
+      if (taken.size() == 1) {
+        out.push_back(taken[0]);
+      } else {
+        out.insert(out.end(), taken.begin(), taken.end());
+      }
+      *pulled += taken.size();
+      if (!is_alone) taken_of_block_ += taken.size();
+      if (taken_of_block_ == options_.block_length) Advance();
+    }
+    if (*pulled == before) return;
+    taken_ += *pulled - before;
+    skipped_at_taken_ = skipped_;
   }
 
   // Counts what was passed over; false when it is too much: at the first place that is, however
@@ -308,7 +342,7 @@ class FileRecordsOp final : public OrderOp {
     // again: all of their reads at once, and nothing to read in between. They begin with chunks of
     // different sizes.
     const uint64_t first_bytes = kChunkBytes * (file % cycle_.size() + 1) / cycle_.size();
-    return std::make_unique<FileStream>(context_, options_.format, files_.first + file, start,
+    return std::make_unique<FileStream>(context_, format_, files_.first + file, start,
                                         first_bytes);
   }
 
@@ -337,6 +371,7 @@ class FileRecordsOp final : public OrderOp {
   FileRange files_;
   const std::string stage_;
   const FileRecordsOptions options_;
+  const ReadFormat format_;  // that files are read by
   std::vector<std::unique_ptr<FileStream>> cycle_;
   std::deque<std::unique_ptr<FileStream>> upcoming_;  // from next_file_ on
   std::vector<std::unique_ptr<FileStream>> retired_;  // wait for their last read

@@ -26,6 +26,8 @@ struct FileRecordsOptions {
   DamagePolicy damage;
   uint32_t cycle_length = 1;
   uint64_t block_length = 1;
+  // Whether small records are only located (RecordLoader::Locate()); null: they are not.
+  std::shared_ptr<const bool> are_located = nullptr;
 };
 
 // `cycle_length` files in turns, `block_length` records of each, as tf.data's interleave. The

@@ -4,9 +4,13 @@ It reads their addresses from a file, every second, so that they may come and go
 folder of this user alone.
 """
 
+from __future__ import annotations
+
 import contextlib
+import hashlib
 import os
 import threading
+from typing import Any, List, Optional, Sequence, Union
 
 from penstock import _errors
 from penstock._options import Options
@@ -16,6 +20,8 @@ _ADDRESSES, _CONFIG, _CERTIFICATE, _KEY, _AUTHORITIES = "helpers", "helpers.text
 _LOOK_SECONDS = 1.0
 # A ring's slots for each helper, for the trainer and this host's own workers, and at most: a step is lent once it has one.
 _SLOTS_OF_HELPER, _OWN_SLOTS, _MOST_SLOTS = 2, 6, 64
+# Helpers that a file is taken to name.
+_COUNT_OF_FILE = 4
 
 
 class Helpers:
@@ -25,7 +31,11 @@ class Helpers:
       key: the same for copies of one in other processes, and different from that of any other.
       count: how many there are to be.
       certificate, private_key, authorities: PEM, as bytes: what the daemon beside the trainer shows, its key, and whose certificates it takes.
+        None of them: it needs none.
     """
+
+    # Whether there is no TLS also where the address is another machine's.
+    plaintext = False
 
     def __init__(self, key, count, certificate, private_key, authorities):
         self.key = key
@@ -40,11 +50,14 @@ class Helpers:
 
     def write(self, folder):
         """Writes the settings of a daemon with these helpers, and returns its options."""
-        files = {_CERTIFICATE: self.certificate, _KEY: self.private_key, _AUTHORITIES: self.authorities}
-        for name, text in files.items():
-            write_file(os.path.join(folder, name), text)
-        names = {"address": _ADDRESSES, "certificate": _CERTIFICATE, "key": _KEY, "authorities": _AUTHORITIES}
+        names = {"address": _ADDRESSES}
+        if self.certificate is not None:
+            names.update(certificate=_CERTIFICATE, key=_KEY, authorities=_AUTHORITIES)
+            for name, text in (_CERTIFICATE, self.certificate), (_KEY, self.private_key), (_AUTHORITIES, self.authorities):
+                write_file(os.path.join(folder, name), text)
         fields = "\n".join(f'  {field}: "{os.path.join(folder, name)}"' for field, name in names.items())
+        if self.plaintext:
+            fields += "\n  plaintext: true"
         path = os.path.join(folder, _CONFIG)
         write_file(path, f"# {self.key}\nhelpers {{\n{fields}\n}}\n".encode())
         return ["--config", path]
@@ -52,6 +65,81 @@ class Helpers:
     def forget(self, folder):
         """Removes the settings: the daemon has read them."""
         remove_files(folder, (_CONFIG, _CERTIFICATE, _KEY, _AUTHORITIES))
+
+
+class NamedHelpers(Helpers):
+    """Those whose addresses a program gives, or a file that somebody keeps."""
+
+    def __init__(self, addresses, count, pem, plaintext):
+        told = repr((addresses, pem, plaintext))
+        super().__init__(hashlib.sha256(told.encode()).hexdigest()[:32], count, *pem)
+        self.plaintext = plaintext
+        self._addresses = addresses
+
+    def addresses(self):
+        if isinstance(self._addresses, tuple):
+            return list(self._addresses)
+        with open(self._addresses) as file:
+            return file.read().split()
+
+    def __repr__(self):
+        where = self._addresses if isinstance(self._addresses, str) else ", ".join(self._addresses)
+        return f"<helpers at {where}>"
+
+
+def helpers(
+    addresses: Union[Sequence[str], str, os.PathLike[str]],
+    *,
+    certificate: Optional[str] = None,
+    key: Optional[str] = None,
+    authorities: Optional[str] = None,
+    plaintext: bool = False,
+    count: Optional[int] = None,
+) -> NamedHelpers:
+    """Daemons of other hosts that make steps for a loader: what its `helpers=` takes.
+
+        penstock.torch.loader(dataset, helpers=penstock.helpers(["10.0.0.7:9466"], certificate="made/trainer.pem", key="made/trainer.key", authorities="made/authority.pem"))
+
+    Helpers need no certificate on this machine's loopback, where a list of addresses is enough: `helpers=["127.0.0.1:9466"]`. `penstockd --serve HOST:PORT`
+    is one. docs/howto/helpers.md tells how to start them and how `penstock certificates` makes certificates.
+
+    Args:
+      addresses: "HOST:PORT" each; all addresses of a name help. Or the path of a file with one a line, which is read again every second, so that helpers may come
+        and go: rename a new file over the old one.
+      certificate, key, authorities: PEM files: what this host shows to helpers, its key, and whose certificates helpers may show. All of them or none.
+      plaintext: True: without TLS, to other machines too. Use it on a network that you trust.
+      count: how many helpers there are to be, for which the ring gets slots; by default the number of the addresses, and 4 of a file.
+
+    Raises:
+      TypeError: addresses are something else.
+      ValueError: an address without a port, none at all, some of the three files without the others, or beside `plaintext`.
+      OSError: a file that cannot be read.
+    """
+    if isinstance(addresses, (str, os.PathLike)):
+        addresses = os.path.abspath(addresses)
+    elif isinstance(addresses, Sequence) and all(isinstance(one, str) for one in addresses):
+        addresses = tuple(addresses)
+        if not addresses:
+            raise ValueError("addresses: expected at least one, found none")
+        for one in addresses:
+            host, _, port = one.rpartition(":")
+            if not host or not port.isdigit() or not 0 < int(port) < 65536:
+                raise ValueError(f'addresses: expected a name or number and a port, as "10.0.0.7:9466", found {one!r}')
+    else:
+        raise TypeError(f"addresses: expected a list of texts or the path of a file, found {type(addresses).__qualname__}")
+    files = (certificate, key, authorities)
+    if any(files) and not all(files):
+        raise ValueError("expected certificate, key and authorities, or none of them")
+    if any(files) and plaintext:
+        raise ValueError("plaintext: expected either certificates or plaintext, found both")
+    if count is None:
+        count = len(addresses) if isinstance(addresses, tuple) else _COUNT_OF_FILE
+    return NamedHelpers(addresses, count, tuple(None if path is None else _read(path) for path in files), plaintext)
+
+
+def _read(path):
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def write_file(path, text):
@@ -90,15 +178,19 @@ def check_daemon(folder, helpers):
         )
 
 
-def check(helpers, source_is_name):
+def check(given: Any, source_is_name: bool) -> Optional[Helpers]:
     """The argument of a loader."""
-    if helpers is None:
+    if given is None:
         return None
     if source_is_name:
         raise TypeError("helpers is of a Dataset; a pipeline has those of its daemon (helpers { } in its configuration)")
-    if not isinstance(helpers, Helpers):
-        raise TypeError(f"helpers: expected what penstock.ray.workers() returns, found {type(helpers).__qualname__}")
-    return helpers
+    if isinstance(given, Helpers):
+        return given
+    if isinstance(given, (list, tuple)):
+        return helpers(given)
+    raise TypeError(
+        f"helpers: expected a list of addresses, or what penstock.helpers() or penstock.ray.workers() returns, found {type(given).__qualname__}"
+    )
 
 
 def with_room(dataset, helpers):
