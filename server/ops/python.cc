@@ -140,6 +140,12 @@ absl::StatusOr<std::vector<int>> Find(const google::protobuf::RepeatedPtrField<s
   return found;
 }
 
+// Whether the pipeline is there to find out what a function returns. One like it follows.
+bool Describes(const v1::PipelineSpec& spec) {
+  return std::any_of(spec.stage().begin(), spec.stage().end(),
+                     [](const v1::Stage& stage) { return stage.python().function().describes(); });
+}
+
 // As many arguments.
 std::string TupleOf(size_t parts) { return Json(std::vector<std::nullptr_t>(parts)).dump(); }
 
@@ -250,7 +256,9 @@ const OpRegistration<v1::Python> kPython(
                                   .max_rows_per_worker = options.max_rows_per_worker(),
                                   // Nothing but its rows decides what such a function gives.
                                   .outlives = function.unseeded(),
-                                  .lends = function.describes(),
+                                  .lends = function.describes() ||
+                                           (Describes(plan.spec()) && !function.unseeded() &&
+                                            options.max_rows_per_worker() == 0),
                                   .threads = function.threads()}),
           function.structure());
       return absl::OkStatus();

@@ -121,14 +121,15 @@ void GivePoolBack(const std::shared_ptr<PoolCore>& pool) {
   Close(over);
 }
 
-LentWorker BorrowWorker(const std::string& load_key) {
+LentWorker BorrowWorker(const std::string& load_key, const PoolCore* borrower) {
   std::shared_ptr<PoolCore> lender;
   {
     Keeper& keeper = TheKeeper();
     std::unique_lock lock(keeper.mutex);
     const auto find = [&](bool is_used) {
       return std::find_if(keeper.entries.begin(), keeper.entries.end(), [&](const Entry& other) {
-        return (other.users > 0) == is_used && other.pool->Lends(load_key);
+        return (other.users > 0) == is_used && other.pool.get() != borrower &&
+               other.pool->Lends(load_key);
       });
     };
     // A pipeline that has described the function is about to end.

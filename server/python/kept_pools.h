@@ -36,7 +36,7 @@ std::shared_ptr<PoolCore> TakePool(const std::string& key,
 void GivePoolBack(const std::shared_ptr<PoolCore>& pool);
 
 // The worker of a pool that lends, and that nobody uses any more; none where there is none. It
-// waits a moment for one that is in use.
-LentWorker BorrowWorker(const std::string& load_key);
+// waits a moment for one that is in use. `borrower` itself lends it none.
+LentWorker BorrowWorker(const std::string& load_key, const PoolCore* borrower);
 
 }  // namespace penstock::python

@@ -115,9 +115,11 @@ LentWorker PoolCore::Lend() {
   is_lent_ = true;
   Wake();
   lent_changes_.wait(lock, [this] { return has_handed_over_ || is_closed_; });
-  if (handed_over_ == nullptr) return {};
-  return {.lender = {nullptr, [core = shared_from_this()](void*) { core->Close(); }},
-          .process = std::move(handed_over_)};
+  if (handed_over_.process == nullptr) return {};
+  // Whoever lent it to this pool, too, is kept until it has ended.
+  return {.lender = {nullptr, [core = shared_from_this(),
+                               first = std::move(handed_over_.lender)](void*) { core->Close(); }},
+          .process = std::move(handed_over_.process)};
 }
 
 void PoolCore::Wake() {

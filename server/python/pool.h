@@ -48,7 +48,8 @@ struct PoolOptions {
   // Whether workers stay for the next pipeline of the same function, for a while (kept_pools.h).
   bool outlives = false;
   // Whether its worker, when nobody uses the pool any more, goes to the next pool of that function,
-  // whatever that one is told: it describes what the function returns, and has loaded it.
+  // whatever that one is told: its pipeline only finds out what a function returns, this one or one
+  // behind it, and another pipeline of the same functions follows.
   bool lends = false;
   int64_t threads = 0;  // of a worker; 0: one, or what the environment says
 };

@@ -210,7 +210,7 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   bool is_closed_ = false;
   bool is_lent_ = false;
   bool has_handed_over_ = false;
-  std::unique_ptr<WorkerProcess> handed_over_;
+  LentWorker handed_over_;
   std::condition_variable lent_changes_;
   uint64_t rest_until_ns_ = 0;  // 0: it does not rest
   absl::Status broken_;

@@ -70,9 +70,9 @@ void PoolCore::Run() {
 }
 
 void PoolCore::Borrow() {
-  // A worker goes from hand to hand once, with a row behind it.
-  if (options_.lends || options_.max_rows_per_worker > 0) return;
-  LentWorker lent = BorrowWorker(load_key_);
+  // One that is lent has a row behind it.
+  if (options_.max_rows_per_worker > 0) return;
+  LentWorker lent = BorrowWorker(load_key_, this);
   if (lent.process == nullptr || !lent.process->desk().Configure(options_.configuration) ||
       !lent.process->Send({.what = static_cast<uint32_t>(What::kConfigure),
                            .bytes = options_.configuration.size()}))
@@ -88,7 +88,7 @@ void PoolCore::HandOver(Lock& lock) {
   const bool is_idle = workers_.size() == 1 && workers_[0]->is_ready && !workers_[0]->is_leaving &&
                        workers_[0]->killed_ns == 0 && workers_[0]->order.empty();
   if (is_idle) {
-    handed_over_ = std::move(workers_[0]->process);
+    handed_over_ = {std::move(workers_[0]->lender), std::move(workers_[0]->process)};
     workers_.clear();
   }
   has_handed_over_ = true;

@@ -463,6 +463,19 @@ def test_the_worker_that_tells_what_a_function_returns_goes_on_with_its_rows(tmp
     assert len({process for process, _ in lines}) == 1
 
 
+@pytest.mark.parametrize("kept", ["seeds", "no seeds"])
+def test_functions_one_behind_the_other_are_loaded_once(tmp_path, kept):
+    """Though the first ones are called to learn what the last one returns."""
+    dataset = range_of(3)
+    logs = [tmp_path / name for name in "abc"]
+    for log in logs:
+        dataset = dataset.map(Counting(log), python=True, workers=1, seeds=kept == "seeds")
+    assert [int(x) for x in dataset] == [0, 1, 2]
+    for log in logs:
+        processes = [line.split()[0] for line in log.read_text().splitlines()]
+        assert len(processes) > 3 and len(set(processes)) == 1
+
+
 def hang(x):
     time.sleep(1000)
 

@@ -11,8 +11,9 @@ import time
 
 import pytest
 
+pytest.register_assert_rewrite("loader_datasets")
 collect_ignore = [
-    name for name, package in (("test_torch.py", "torch"), ("test_dataloader.py", "torch"), ("test_transforms.py", "torch"), ("test_trainers.py", "torch"),
+    name for name, package in (("test_torch.py", "torch"), ("dataloader", "torch"), ("test_transforms.py", "torch"), ("test_trainers.py", "torch"),
                                ("test_migrating.py", "torch"), ("test_torchdata.py", "torchdata"), ("test_jax.py", "jax"),
                                ("test_huggingface_datasets.py", "datasets"), ("test_libarchive.py", "libarchive"),
                                ("test_tensorflow.py", "tensorflow"), ("test_drawn.py", "tensorflow"), ("test_parquet.py", "pyarrow"))

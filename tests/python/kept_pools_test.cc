@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -141,6 +142,76 @@ TEST_CASE("The worker of a pool that describes a function goes to the next pool 
   third->Close();
   next->Close();
   CHECK(EndsSoon(*lender));
+}
+
+TEST_CASE("Who needs a worker waits a moment for one that is still in use") {
+  const ScratchFolder folder;
+  const FunctionFile function = LentFunction(folder);
+  // A stopped machine may take longer than that moment: then it is tried anew.
+  for (int tries = 0; tries < 20; ++tries) {
+    const auto lender =
+        TakePool(absl::StrCat("ends ", tries), [&] { return NewPool(function, {.lends = true}); });
+    REQUIRE(Use(*lender, 1).ok());
+    const int before = Started(folder);
+    const auto next = NewPool(function);
+    std::future<absl::Status> used = std::async(std::launch::async, [&] { return Use(*next); });
+    // It has begun to wait, or will.
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    GivePoolBack(lender);
+    CHECK(used.get().ok());
+    const bool is_borrowed = Started(folder) == before;
+    next->Close();
+    lender->Close();
+    if (is_borrowed) return;
+  }
+  FAIL("no worker was waited for");
+}
+
+TEST_CASE("Who has lent a worker is kept beyond its own time") {
+  const ScratchFolder folder;
+  const FunctionFile function = LentFunction(folder);
+  // On a busy machine that time may be over before the worker is lent: then it is tried anew.
+  for (int64_t rest_ms = 100; rest_ms < 20'000; rest_ms *= 2) {
+    const auto lender = TakePool(absl::StrCat("rests ", rest_ms),
+                                 [&] { return NewPool(function, {.lends = true}); });
+    REQUIRE(Use(*lender, 1).ok());
+    const int before = Started(folder);
+    GivePoolBack(lender);
+    const uint64_t until_ns = MonotonicNanos() + static_cast<uint64_t>(rest_ms) * 1'000'000;
+    REQUIRE(lender->Rest(until_ns));
+    const auto next = NewPool(function);
+    REQUIRE(Use(*next).ok());
+    const bool is_borrowed = Started(folder) == before;
+    if (is_borrowed) {
+      while (MonotonicNanos() < until_ns + 100'000'000)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      CHECK(Use(*next).ok());
+      CHECK(next->Workers().deaths == 0);
+      CHECK_FALSE(lender->is_over());
+    }
+    next->Close();
+    if (is_borrowed) return;
+  }
+  FAIL("no worker was borrowed");
+}
+
+TEST_CASE("A worker that a pool has borrowed goes on to the next one") {
+  const ScratchFolder folder;
+  const FunctionFile function = LentFunction(folder);
+  std::vector<std::shared_ptr<PoolCore>> lenders;
+  for (const char* const key : {"describes it", "describes another", "describes a third"}) {
+    lenders.push_back(TakePool(key, [&] { return NewPool(function, {.lends = true}); }));
+    REQUIRE(Use(*lenders.back(), 1).ok());
+    CHECK(Started(folder) == 1);
+    GivePoolBack(lenders.back());
+  }
+  const auto last = NewPool(function);
+  CHECK(Use(*last).ok());
+  CHECK(Started(folder) == 1);
+  CHECK(last->Workers().deaths == 0);
+  for (const auto& lender : lenders) CHECK_FALSE(lender->is_over());
+  last->Close();
+  for (const auto& lender : lenders) CHECK(EndsSoon(*lender));
 }
 
 TEST_CASE("A worker goes to no other function, and from nobody who uses it") {

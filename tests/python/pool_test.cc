@@ -121,6 +121,23 @@ TEST_CASE("fault 64: workers that crash together while they load the function co
   pool->Close();
 }
 
+TEST_CASE("fault 64: behind a crash workers load the function one after the other") {
+  const ScratchFolder folder;
+  // The first two crash; each of the others notes how many are at it with it.
+  const auto pool = NewPool(
+      ShellFunction(folder, ":",
+                    "for i in 1 2; do mkdir d$i 2>/dev/null && kill -9 $$; done; mkdir loading$$; "
+                    "sleep 0.3; ls -d loading* | wc -l >>together; rmdir loading$$"),
+      {.workers = 2});
+  const absl::Status status = Use(*pool, 16);
+  INFO(status.ToString());
+  CHECK(status.ok());
+  int together = 0;
+  CHECK(std::ifstream(folder / "together") >> together);
+  CHECK(together == 1);
+  pool->Close();
+}
+
 TEST_CASE("fault 64: a function that crashes while it is loaded is given up after three workers") {
   const ScratchFolder folder;
   const auto pool = NewPool(ShellFunction(folder, ":", "kill -SEGV $$"), {.workers = 2});

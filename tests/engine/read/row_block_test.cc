@@ -260,6 +260,10 @@ TEST_CASE("every reference has an address of its own") {
   CHECK(RowBlock::KeyOf(RowOf(one, 1)) != RowBlock::KeyOf(RowOf(one, 2)));
   CHECK(RowBlock::KeyOf(RowOf(one, 99)) != RowBlock::KeyOf(RowOf(other, 0)));
   CHECK(RowBlock::KeyOf(RowOf(other, 99)) != RowBlock::KeyOf(RowOf(one, 0)));
+  // Of rows without bytes, too: none is another cell's.
+  const Signature nothing = {{"nothing", {DType::kInt64, {0}}}};
+  const Column column = {.data = cells.Take(1)};
+  CHECK(RowBlock::Make(nothing, {&column, 1}, 0, 5000, {}, cells)->bytes >= 5000);
 }
 
 }  // namespace
