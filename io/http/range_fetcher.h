@@ -97,7 +97,7 @@ struct FetcherStats {
 class RangeFetcher final : public RangeSource {
  public:
   // Of a server nearby so few requests bring all that there is: more would only fill memory ahead.
-  static constexpr int kFirstAtOnce = 8;
+  static constexpr int kFirstAtOnce = 4;
 
   struct Options {
     int most_under_way = 256;

@@ -30,13 +30,17 @@ constexpr int kFirstAtOnceFar = 32;
 // connection. The fastest of the first answers counts, since busy processors delay most of them.
 constexpr int64_t kFarNs = 5 * kNsPerMs;
 constexpr int kFirstAnswers = 16;
+// Ranges that take the wait for their first byte and little besides, such as the ends of files: as
+// many as kFirstAtOnceFar are under way from the beginning on.
+constexpr uint64_t kSmallBytes = uint64_t{256} << 10;
 
 }  // namespace
 
 RangeFetcher::Loop::Loop(const Options& options)
     : options_(options),
       multi_((InitCurl(), curl_multi_init())),
-      aimd_(std::min(kFirstAtOnce, options.most_under_way), options.most_under_way),
+      aimd_(kFirstAtOnce, options.most_under_way),
+      small_at_once_(std::min(kFirstAtOnceFar, options.most_under_way)),
       dice_(options.seed != 0 ? options.seed : std::random_device{}()) {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, kKeptConnections);
   bell_->multi = multi_;
@@ -189,8 +193,11 @@ void RangeFetcher::Loop::StartWhatMay(int64_t now_ns) {
 
 bool RangeFetcher::Loop::StartOne(int64_t now_ns) {
   std::deque<Job*>& queue = wanted_.empty() ? ahead_ : wanted_;
-  if (queue.empty() || static_cast<int>(attempts_.size()) >= aimd_.limit()) return false;
+  if (queue.empty()) return false;
   Job* const job = queue.front();
+  const bool is_small = job->what.bytes <= kSmallBytes;
+  const int limit = is_small ? std::max(aimd_.limit(), small_at_once_) : aimd_.limit();
+  if (static_cast<int>(attempts_.size()) >= limit) return false;
   queue.pop_front();
   std::optional<absl::StatusOr<HttpRequest>> request =
       job->what.maker->Make(job->what.offset + job->reached, job->what.bytes - job->reached,
@@ -327,6 +334,7 @@ void RangeFetcher::Loop::Ended(Attempt* attempt, CURLcode code) {
       break;
     case Verdict::kSlower:
       aimd_.TooMuch(now_ns);
+      small_at_once_ = 0;
       break;
     case Verdict::kAgain:
       break;

@@ -107,6 +107,7 @@ class RangeFetcher::Loop {
   std::list<std::unique_ptr<Attempt>> attempts_;
   std::vector<CurlHandle> idle_;
   Aimd aimd_;
+  int small_at_once_;  // of small ranges, where that is more; 0 behind a 429 or 503
   RetryBudget budget_;
   FirstBytes first_bytes_;
   int answers_ = 0;  // the first ones

@@ -86,7 +86,7 @@ class ConcatenateOp final : public OrderOp {
 };
 
 const OpRegistration<v1::Concatenate> kConcatenate(
-    "concatenate", {.place = OpPlace::kAnywhere},
+    "concatenate", {.place = OpPlace::kAnywhere, .keeps_elements = false},
     [](const v1::Concatenate& options, PlanBuilder& plan) -> absl::Status {
       absl::StatusOr<std::vector<Dataset>> inputs = plan.BuildInputs(options.input());
       if (!inputs.ok()) return inputs.status();

@@ -83,6 +83,7 @@ absl::StatusOr<std::vector<double>> ReadWeights(const v1::SampleFromDatasets& op
 const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
     "sample_from_datasets",
     {.place = OpPlace::kAnywhere,
+     .keeps_elements = false,
      .weights = v1::SampleFromDatasets::kWeightFieldNumber,
      .seed = v1::SampleFromDatasets::kSeedFieldNumber,
      .may_change = {v1::SampleFromDatasets::kWeightFieldNumber}},

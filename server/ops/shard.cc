@@ -84,7 +84,8 @@ class ShardOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Shard> kShard(
-    "shard", {}, [](const v1::Shard& options, PlanBuilder& plan) -> absl::Status {
+    "shard", {.keeps_elements = false},
+    [](const v1::Shard& options, PlanBuilder& plan) -> absl::Status {
       if (options.num_shards() < 1) {
         return absl::InvalidArgumentError(
             absl::StrCat("num_shards: expected at least 1, found ", options.num_shards()));

@@ -53,7 +53,7 @@ constexpr Case kCases[] = {
     {"scan",
      "$IN | scan { initial_state { name: 's' int_value: 1 } state: 's = s + value' out: 'n = s' }"},
     {"reduce", "$IN | reduce { initial_state { name: 's' int_value: 1 } state: 's = s + value' }"},
-    {"unique", "$IN | map { out: 'a = value % 9' structure: 'null' } | unique {}"},
+    {"unique", "$IN | map { out: 'value = value % 9' structure: 'null' } | unique {}"},
     {"flat_map", "$IN | flat_map { (| repeat { count: 2 } |) }"},
     {"interleave",
      "$IN | interleave { (| repeat { count: 3 } |) cycle_length: 2 block_length: 2 }"},
@@ -68,15 +68,16 @@ constexpr Case kCases[] = {
     {"snapshot", "$IN | snapshot { path: 'FOLDER/snapshot' }"},
     {"save", "$IN | save { path: 'FOLDER/saved' }"},
     {"concatenate", "$IN | concatenate { (| range { stop: 3 } |) }"},
-    {"zip", "zip { (| $IN |) (| range { stop: 60 } |) }"},
+    {"zip", "zip { (| $IN |) (| range { stop: 60 } |) }", kCounts},
     {"sample_from_datasets",
-     "sample_from_datasets { (| $IN |) (| range { start: 100 stop: 130 } |) seed: 3 }"},
+     "sample_from_datasets { (| $IN |) (| range { start: 100 stop: 130 } |) seed: 3 }", kCounts},
     {"choose_from_datasets",
      "range { stop: 60 } | map { out: 'value = value % 2' structure: 'null' } | "
-     "choose_from_datasets { (| $IN |) (| range { start: 100 stop: 130 } |) }"},
-    {"assert_cardinality", "$IN | assert_cardinality { cardinality: 60 }"},
+     "choose_from_datasets { (| $IN |) (| range { start: 100 stop: 130 } |) }",
+     kCounts},
+    {"assert_cardinality", "$IN | assert_cardinality { cardinality: 60 }", kCounts},
     {"pad_to_cardinality",
-     "$IN | map { out: 'a = value' } | pad_to_cardinality { cardinality: 70 }"},
+     "$IN | map { out: 'a = value' } | pad_to_cardinality { cardinality: 70 }", kCounts},
     {"rejection_resample",
      "$IN | rejection_resample { class_func: 'value % 2' target_dist: 0.5 target_dist: 0.5 "
      "initial_dist: 0.5 initial_dist: 0.5 seed: 4 }"},
@@ -84,13 +85,16 @@ constexpr Case kCases[] = {
      "$IN | map { out: 'a = arange(value % 5)' } | pack { sequence_length: 8 tokens: 'a' }"},
     {"prefetch", "$IN | prefetch { buffer_size: 2 }"},
     {"parse_example",
-     "$IN | map { out: 'a = \"\"' structure: 'null' } | parse_example { feature { key: 'n' int64 { "
+     "$IN | map { out: 'value = where(value < 0, \"x\", \"\")' structure: 'null' } | parse_example "
+     "{ feature { key: 'n' int64 { "
      "default_value: 1 } } }"},
     {"parse_sequence_example",
-     "$IN | map { out: 'a = \"\"' structure: 'null' } | batch { batch_size: 4 } | "
+     "$IN | map { out: 'value = where(value < 0, \"x\", \"\")' structure: 'null' } | batch { "
+     "batch_size: 4 } | "
      "parse_sequence_example { context { key: 'n' int64 { default_value: 1 } } }"},
     {"decode_json",
-     "$IN | map { out: 'a = \"{}\"' structure: 'null' } | decode_json { feature { name: 'n' dtype: "
+     "$IN | map { out: 'value = where(value < 0, \"x\", \"{}\")' structure: 'null' } | decode_json "
+     "{ feature { name: 'n' dtype: "
      "'int64' default_value { ints: 3 } } }"},
 };
 

@@ -57,6 +57,10 @@ TEST_CASE("rows in blocks are those in cells") {
                "take { count: 1000 } | repeat { count: 2 } | "
                "batch { batch_size: 50 drop_remainder: true }");
     CheckAlike(elements + "unbatch {} | ", "batch { batch_size: 7 } | take { count: 300 }");
+    CheckAlike(elements + "unbatch {} | ",
+               "shard { num_shards: 3 index: 1 } | enumerate {} | batch { batch_size: 9 }");
+    CheckAlike(elements + "unbatch {} | ",
+               "zip { (| range { stop: 900 } |) } | batch { batch_size: 9 }");
   }
 }
 

@@ -1,5 +1,6 @@
 // What goes wrong between a daemon and an object store, each thing by a server that does it.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -221,6 +223,44 @@ TEST_CASE("fault 29: a range whose bytes are all there is not asked for again, h
   CHECK(status.ok());
   CHECK(found == object);
   CHECK(asked == 1);
+}
+
+TEST_CASE("small ranges are asked for together from the beginning on, and of long ones a few") {
+  constexpr uint64_t kSmall = 4096, kLong = 300'000;
+  const std::string object = Bytes(40 * kLong);
+  for (const auto& [bytes, together] : {std::pair{kSmall, 32}, std::pair{kLong, 4}}) {
+    INFO(bytes);
+    Gate gate;
+    const SmallHttpServer server([&](const SmallRequest& request) {
+      gate.Pass();
+      return AnswerRange(request, object, "");
+    });
+    const auto maker = std::make_shared<Asks>(server.url() + "/a", object.size());
+    RangeFetcher fetcher;
+    std::atomic<int> good{0}, ended{0};
+    for (uint64_t i = 0; i < 40; ++i) {
+      RangeJob job;
+      job.maker = maker;
+      job.offset = i * bytes;
+      job.bytes = bytes;
+      job.to.reset(new uint8_t[bytes], std::default_delete<uint8_t[]>());
+      job.done = [&](const absl::Status& status) {
+        good += status.ok();
+        ++ended;
+      };
+      fetcher.Fetch(std::move(job));
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto is_so = [&, many = static_cast<uint64_t>(together)] {
+      const FetcherStats stats = fetcher.stats();
+      return stats.under_way == many && stats.queued == 40 - many;
+    };
+    while (!is_so() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    CHECK(is_so());
+    gate.Open();
+    while (ended < 40) std::this_thread::yield();
+    CHECK(good == 40);
+  }
 }
 
 TEST_CASE("fault 29: that credentials were refused is told once, and others are not dropped") {

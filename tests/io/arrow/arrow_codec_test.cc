@@ -100,7 +100,6 @@ TEST_CASE("arrow: a large buffer of zstd frames is what the library makes of it"
   const std::string skipped = std::string("\x50\x2a\x4d\x18\x03\0\0\0abc", 11);
   const std::string two = Frame(text, false) + skipped + Frame(text.substr(9), false);
   CheckFrames(two, 2 * text.size() - 9);
-  CheckFrames(skipped + two, 2 * text.size() - 9);
   // A frame of zeros is some bytes.
   CheckFrames(Frame(std::string(64 << 20, '\0'), false), 64 << 20);
   CheckFrames(Frame(std::string(64 << 20, '\0'), true), 64 << 20);
