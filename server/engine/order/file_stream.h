@@ -31,7 +31,13 @@ class FileStream {
   FileStream& operator=(const FileStream&) = delete;
 
   // The next record of the file. kEnd behind the last one, sticky.
-  Pulled Next(RecordRef* record);
+  Pulled Next(RecordRef* record) {
+    const RecordList& records = at_hand().records;
+    if (next_ == records.size()) [[unlikely]]
+      return NextOfLaterRead(record);
+    *record = records[next_++];
+    return Pulled::kSome;
+  }
 
   // What was passed over in front of the record that Next() gave last, or of the end; the caller
   // empties it.
@@ -52,6 +58,7 @@ class FileStream {
   // Asks for what follows the records at hand: at most so much where it is mapped.
   void Request(uint64_t max_bytes = kChunkBytes);
   Pulled NextRead();
+  Pulled NextOfLaterRead(RecordRef* record);
 
   FrontContext& context_;
   ReadRequest requests_[2];
