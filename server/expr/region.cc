@@ -73,7 +73,9 @@ void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* input
     if (code_[which].empty()) continue;
     const size_t steps = (elements - state.cursor[1]) / step_elements_[which];
     if (steps == 0) continue;
-    const size_t most = std::max<size_t>(1, kElementsBetweenLooks / step_elements_[which]);
+    const size_t most = elements <= kElementsBetweenLooks
+                            ? steps
+                            : std::max<size_t>(1, kElementsBetweenLooks / step_elements_[which]);
     for (size_t left = steps; left > 0;) {
       const size_t now = std::min(left, most);
       loop_(code_[which].data(), state, step_elements_[which], now, periods_.data(),

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "server/engine/plan/op_registry.h"
 
 namespace penstock {
@@ -23,8 +24,7 @@ class RepeatOp final : public ChainedOrderOp {
       const uint64_t before = *pulled;
       const size_t refs_before = out.size();
       const Pulled result = input().Pull(count, out, pulled);
-      for (size_t i = refs_before; i < out.size(); ++i)
-        out[i].epoch = relative_ ? MixPath(out[i].epoch, pass_) : first_epoch_ + pass_;
+      NumberElements(absl::MakeSpan(out).subspan(refs_before));
       has_elements_ = has_elements_ || *pulled > before;
       if (result == Pulled::kBlocked || result == Pulled::kFailed) return result;
       if (result != Pulled::kEnd) continue;
@@ -94,6 +94,16 @@ class RepeatOp final : public ChainedOrderOp {
 
   // Where a repeat without end is inside of another one, which has only so many passes of it taken.
   static constexpr uint64_t kMixesEpochs = 0x9E3779B97F4A7C15;
+
+  // Tells references of this pass which one it is.
+  void NumberElements(absl::Span<RecordRef> references) const {
+    const uint64_t pass = pass_, epoch = first_epoch_ + pass_;
+    if (relative_) {
+      for (RecordRef& reference : references) reference.epoch = MixPath(reference.epoch, pass);
+    } else {
+      for (RecordRef& reference : references) reference.epoch = epoch;
+    }
+  }
 
   bool IsOver() const { return count_ && pass_ == *count_; }
 

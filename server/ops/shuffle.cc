@@ -76,8 +76,9 @@ class ShuffleOp final : public ChainedOrderOp {
         continue;
       }
       if (places_ == 0) return Pulled::kEnd;
-      DrawLast(out);
-      ++*pulled;
+      const uint64_t left = std::min(count - *pulled, places_);
+      for (uint64_t i = 0; i < left; ++i) DrawLast(out);
+      *pulled += left;
     }
     return Pulled::kSome;
   }
@@ -149,10 +150,18 @@ class ShuffleOp final : public ChainedOrderOp {
 
   // One goes out, and nothing comes for it.
   void DrawLast(RecordList& out) {
-    RecordRef* const place = Place(draws_.Below(num_draws_++, places_));
-    out.insert(out.end(), place, place + width());
-    std::copy_n(Place(--places_), width(), place);
-    buffer_.resize(places_ * width());
+    const uint32_t width = this->width();
+    RecordRef* const place = &buffer_[draws_.Below(num_draws_++, places_) * size_t{width}];
+    --places_;
+    if (width == 1) {
+      out.push_back(*place);
+      *place = buffer_.back();
+      buffer_.pop_back();
+      return;
+    }
+    out.insert(out.end(), place, place + width);
+    std::copy_n(Place(places_), width, place);
+    buffer_.resize(places_ * width);
   }
 
   // Each of incoming_ takes the place of one that goes out. Batches that are written meanwhile push

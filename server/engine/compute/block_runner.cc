@@ -33,6 +33,17 @@ bool HasStrings(const BatchProgram& program) {
       });
 }
 
+// Where strings of a block may stay until the step is published.
+std::shared_ptr<StayingRoom> TakeRoom() {
+  static thread_local StayingRooms rooms;
+  return rooms.Take();
+}
+
+// Whether all of these rows are to be seen.
+bool AreShown(const Step& step, uint32_t first, uint32_t rows) {
+  return first >= step.shown.first && first + rows <= step.shown.first + step.shown.count;
+}
+
 }  // namespace
 
 RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
@@ -49,7 +60,7 @@ RowStatus BlockRunner::RunRows(Step* step, uint32_t first, uint32_t rows) {
 Columns BlockRunner::Places(const Step& step, uint32_t first, uint32_t rows) const {
   Columns places(program_->tensors().size());
   // Of rows that are other hosts', some go nowhere.
-  if (first < step.shown.first || first + rows > step.shown.first + step.shown.count) return places;
+  if (!AreShown(step, first, rows)) return places;
   for (size_t i = 0; i < places.size(); ++i) {
     if (step.slot.tensors[i] != nullptr && !program_->layouts()[i].pads)
       places[i].data = step.slot.tensors[i] + (first - step.shown.first) * program_->row_bytes()[i];
@@ -59,8 +70,8 @@ Columns BlockRunner::Places(const Step& step, uint32_t first, uint32_t rows) con
 
 RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) {
   evaluator_.Reset();
-  static thread_local StayingRooms rooms;
-  const std::shared_ptr<StayingRoom> room = HasStrings(*program_) ? rooms.Take() : nullptr;
+  const bool has_strings = program_->has_variable() && HasStrings(*program_);
+  const std::shared_ptr<StayingRoom> room = has_strings ? TakeRoom() : nullptr;
   const StayingRoom::Scope scope(room.get());
   Columns out = Places(*step, first, rows);
   const uint32_t width = program_->width();
@@ -75,10 +86,16 @@ RowStatus BlockRunner::RunRowsWithin(Step* step, uint32_t first, uint32_t rows) 
 RowStatus BlockRunner::PutRows(Step* step, uint32_t first, uint32_t rows,
                                absl::Span<const Column> columns) {
   RowStatus lowest;
+  const bool had_places = AreShown(*step, first, rows);
   for (size_t i = 0; i < columns.size(); ++i) {
+    uint8_t* const tensor = step->slot.tensors[i];
+    // The last op wrote it where it belongs.
+    if (had_places && tensor != nullptr &&
+        columns[i].data == tensor + (first - step->shown.first) * program_->row_bytes()[i])
+      continue;
     RowStatus status;
     const RowLayout& layout = program_->layouts()[i];
-    if (step->slot.tensors[i] == nullptr) {
+    if (tensor == nullptr) {
       const uint32_t width = program_->width();
       status = step->variable.Put(i, block_, first, rows, columns[i],
                                   step->records.data() + size_t{first} * width, width);

@@ -77,15 +77,14 @@ RowStatus RowEvaluator::LoadEvaluated(const WorkNode& node, const EvaluatingLoad
 
 RowStatus RowEvaluator::EvaluateWork(const WorkNode& node, RowReferences rows,
                                      absl::Span<Column> out) {
-  RowStatus status;
-  if (rows_away_ != nullptr && rows_away_->Take(node, rows, out, &status)) {
+  if (RowStatus made; rows_away_ != nullptr && rows_away_->Take(node, rows, out, &made)) {
     failed_stage_ = node.stages.back();
     failed_loading_ = false;
-    if (status.ok()) clock_->Count(failed_stage_, rows.rows);
-    return status;
+    if (made.ok()) clock_->Count(failed_stage_, rows.rows);
+    return made;
   }
   Columns in(node.inputs[0]->output.size());
-  status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
+  RowStatus status = Evaluate(*node.inputs[0], rows, absl::MakeSpan(in));
   if (!status.ok()) return status;
   if (node.op->draws()) AddIdentities(*node.inputs[0], rows, &in);
   failed_stage_ = node.stages.back();

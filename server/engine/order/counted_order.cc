@@ -17,14 +17,19 @@ class CountedOrderOp final : public OrderOp {
   }
 
   Pulled Pull(uint64_t count, RecordList& out, uint64_t* pulled) override {
-    for (; *pulled < count; ++*pulled, ++next_) {
-      if (next_ == elements_.count) return Pulled::kEnd;
-      const uint64_t number = order_ ? (*order_)(next_) : next_;
-      out.push_back({nullptr, elements_.start + number * elements_.step, 0,
-                     elements_.first_file + static_cast<uint32_t>(number) * elements_.file_step,
-                     0});
+    if (*pulled >= count) return Pulled::kSome;
+    const uint64_t taken = std::min(count - *pulled, elements_.count - next_);
+    if (order_) {
+      const Permutation& order = *order_;
+      Deal(
+          taken, [&order](uint64_t place) { return order(place); }, out);
+    } else {
+      Deal(
+          taken, [](uint64_t place) { return place; }, out);
     }
-    return Pulled::kSome;
+    next_ += taken;
+    *pulled += taken;
+    return *pulled == count ? Pulled::kSome : Pulled::kEnd;
   }
 
   Pulled Skip(uint64_t count, uint64_t* skipped) override {
@@ -57,6 +62,18 @@ class CountedOrderOp final : public OrderOp {
   absl::Status status() const override { return absl::OkStatus(); }
 
  private:
+  // The references of `count` elements from the next one on.
+  template <typename Order>
+  void Deal(uint64_t count, const Order& order, RecordList& out) const {
+    const CountedElements elements = elements_;
+    const uint64_t first = next_;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t number = order(first + i);
+      out.push_back({nullptr, elements.start + number * elements.step, 0,
+                     elements.first_file + static_cast<uint32_t>(number) * elements.file_step, 0});
+    }
+  }
+
   const CountedElements elements_;
   const std::optional<CountedShuffle> shuffle_;
   std::optional<Permutation> order_;  // of this pass

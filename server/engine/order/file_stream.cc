@@ -20,7 +20,7 @@ FileStream::FileStream(FrontContext& context, const ReadFormat& format, uint32_t
   Request(first_bytes);
 }
 
-Pulled FileStream::Next(RecordRef* record) {
+Pulled FileStream::NextOfLaterRead(RecordRef* record) {
   while (next_ == at_hand().records.size()) {
     const Pulled result = NextRead();
     if (result != Pulled::kSome) return result;

@@ -33,7 +33,13 @@ class FileStream {
   FileStream& operator=(const FileStream&) = delete;
 
   // The next record of the file. kEnd behind the last one, sticky.
-  Pulled Next(RecordRef* record);
+  Pulled Next(RecordRef* record) {
+    const RecordList& records = at_hand().records;
+    if (next_ == records.size()) [[unlikely]]
+      return NextOfLaterRead(record);
+    *record = records[next_++];
+    return Pulled::kSome;
+  }
   // The next records that are at hand, as many as there are and at most `count`; valid until the
   // next call. None where there is more to be known before the next one.
   absl::Span<const RecordRef> TakeAtHand(uint64_t count) {
@@ -67,6 +73,7 @@ class FileStream {
   // Asks for what follows the records at hand: at most so much where it is mapped.
   void Request(uint64_t max_bytes = kChunkBytes);
   Pulled NextRead();
+  Pulled NextOfLaterRead(RecordRef* record);
 
   FrontContext& context_;
   ReadRequest requests_[2];

@@ -15,11 +15,14 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, const RecordAccess* 
   out->rows = bytes;
   const RecordShape shape = access != nullptr ? access->shape() : RecordShape();
   const uint64_t around = shape.header_bytes + shape.footer_bytes;
+  bool are_in_cells = true;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];
+    are_in_cells = are_in_cells && record.in_cell();
     bytes[row] = {record.in_map ? CopyMapped(record, shape.footer_bytes, arena) : record.data,
                   record.length};
   }
+  if (are_in_cells) return {};
   uint64_t bytes_read = 0;
   for (uint32_t row = 0; row < rows.rows; ++row) {
     const RecordRef& record = rows[row];

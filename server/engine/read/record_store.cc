@@ -138,9 +138,18 @@ bool RecordStore::ReturnLocked(const uint8_t* record, Keepers* keepers) {
 
 void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList* owned,
                                 Keepers* keepers) {
+  const bool are_shared = !shared_.empty() || !owned_.empty();
+  const auto release_cell = [this](const uint8_t* cell, uint32_t length) {
+    classes_[ClassOf(length)].free.push_back(const_cast<uint8_t*>(cell));
+    --cells_;
+  };
   for (size_t i = 0; i < records.size(); ++i) {
     const RecordRef& record = records[i];
     if (!record.in_cell()) continue;
+    if (!are_shared && record.length <= kLateRecordBytes && !RowBlock::HasRow(record)) {
+      release_cell(record.data, record.length);
+      continue;
+    }
     uint32_t length = record.length;
     if (RowBlock::HasRow(record)) {
       // Rows of a block come mostly one after another.
@@ -168,8 +177,7 @@ void RecordStore::ReleaseLocked(absl::Span<const RecordRef> records, RecordList*
     } else if (length > kLateRecordBytes) {
       large_.Release(record.data);
     } else {
-      classes_[ClassOf(length)].free.push_back(const_cast<uint8_t*>(record.data));
-      --cells_;
+      release_cell(record.data, length);
     }
   }
 }

@@ -151,8 +151,9 @@ bool Worker::Once(FrontResult* front) {
 
 bool Worker::RunBlock() {
   const bool from_back = number_ % 2 == 1;
-  std::optional<BlockTask> task = site_.lent.TakeReturned(GrainsOfTask(), from_back);
-  if (!task) task = site_.steps.Take(GrainsOfTask(), from_back);
+  const uint32_t grains = GrainsOfTask();
+  std::optional<BlockTask> task = site_.lent.TakeReturned(grains, from_back);
+  if (!task) task = site_.steps.Take(grains, from_back);
   if (!task) return false;
   if (holds_) {
     task_ = task;
