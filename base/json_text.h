@@ -73,8 +73,8 @@ class JsonTokens {
   size_t Pass(size_t token, JsonFault* fault, size_t around = 0) const;
   // The same of an object, whose keys are shown: `visit(key, has_escapes, token)` gets each,
   // without its quotation marks and with escapes as they stand, and the token of its value, which
-  // nobody has looked at yet. True: the caller looks at the value, for which IsString() is true, and nobody
-  // else does. REQUIRES: kind(token) is '{'.
+  // nobody has looked at yet. True: the caller looks at the value, for which IsString() is true,
+  // and nobody else does. REQUIRES: kind(token) is '{'.
   template <typename Visit>
   size_t PassObject(size_t token, JsonFault* fault, const Visit& visit) const;
   // The token behind a value that Pass() was content with.
