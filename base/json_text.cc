@@ -23,7 +23,6 @@ constexpr size_t kKeptCapacity = size_t{4} << 20;
 constexpr uint64_t kTokenWork = 8;
 constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool IsSpace(char byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 bool IsDigit(char byte) { return byte >= '0' && byte <= '9'; }
 int HexValue(char byte) {
   if (IsDigit(byte)) return byte - '0';
@@ -104,7 +103,8 @@ uint32_t Backslashes(__m128i low, __m128i high) {
 #endif
 
 // The first backslash of [at, end), or `end`. Up to `readable` there are bytes to be looked at.
-const char* FindBackslash(const char* at, const char* end, const char* readable) {
+[[gnu::always_inline]] inline const char* FindBackslash(const char* at, const char* end,
+                                                        const char* readable) {
 #if defined(__SSE2__)
   while (at < end && readable - at >= 32) {
     const auto* const bytes = reinterpret_cast<const __m128i*>(at);
@@ -112,6 +112,7 @@ const char* FindBackslash(const char* at, const char* end, const char* readable)
     if (found != 0) return std::min(at + __builtin_ctz(found), end);
     at += 32;
   }
+  if (at >= end) return end;
 #endif
   while (at < end && *at != '\\') ++at;
   return std::min(at, end);
@@ -225,22 +226,24 @@ JsonFault JsonTokens::Find(absl::string_view text, bool* is_utf8) {
   return {};
 }
 
-absl::string_view JsonTokens::text(size_t token) const {
-  const size_t first = begin(token);
-  size_t end = begin(token + 1);
-  while (end > first + 1 && IsSpace(text_[end - 1])) --end;
-  return {text_ + first, end - first};
-}
-
-bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
-  if (!IsString(token)) {
+// REQUIRES: the token is there.
+inline bool JsonTokens::PassString(size_t token, Inside* inside, JsonFault* fault) const {
+  const char* const first = text_ + begins_[token] + 1;
+  const char* last = text_ + begin(token + 1) - 1;
+  if (*last != '"') last = text_ + end(token) - 1;
+  if (last < first || *last != '"') {
     *fault = {"a string has no end", offset(token)};
     return false;
   }
-  const absl::string_view whole = text(token);
-  const char* const end = whole.data() + whole.size() - 1;
-  const char* at = whole.data() + 1;
-  while ((at = FindBackslash(at, end, text_ + size_)) < end) {
+  inside->bytes = {first, static_cast<size_t>(last - first)};
+  const char* const escape = FindBackslash(first, last, text_ + size_);
+  inside->has_escapes = escape < last;
+  return escape == last || PassEscapes(escape, last, fault);
+}
+
+// From a backslash on.
+bool JsonTokens::PassEscapes(const char* at, const char* end, JsonFault* fault) const {
+  do {
     if (at + 1 < end && OneByteEscape(at[1]) != '\0') {
       at += 2;
     } else if (end - at >= 6 && at[1] == 'u' && CodeUnit(at + 2) >= 0) {
@@ -249,7 +252,8 @@ bool JsonTokens::PassString(size_t token, JsonFault* fault) const {
       *fault = {"an escape that there is not", passed_ + static_cast<size_t>(at - text_)};
       return false;
     }
-  }
+    at = FindBackslash(at, end, text_ + size_);
+  } while (at < end);
   return true;
 }
 
@@ -301,12 +305,12 @@ JsonScalar JsonScalarOf(absl::string_view token) {
   return at == end ? JsonScalar::kReal : JsonScalar::kNone;
 }
 
-bool JsonTokens::PassKey(size_t token, JsonFault* fault) const {
+bool JsonTokens::PassKey(size_t token, Inside* key, JsonFault* fault) const {
   if (kind(token) != '"') {
     *fault = {"expected a key in quotation marks, found something else", offset(token)};
     return false;
   }
-  if (!PassString(token, fault)) return false;
+  if (!PassString(token, key, fault)) return false;
   if (kind(token + 1) == ':') return true;
   *fault = {"expected a colon behind a key, found something else", offset(token + 1)};
   return false;
@@ -336,41 +340,44 @@ size_t JsonTokens::Pass(size_t token, JsonFault* fault, size_t around) const {
   // Of each open bracket: whether it is an object's.
   uint64_t objects[kJsonDepthMax / 64];
   size_t depth = 0;
-  const auto is_object = [&] { return objects[(depth - 1) / 64] >> ((depth - 1) % 64) & 1; };
+  bool in_object = false;
   const auto open = [&](bool object) {
     if (depth + around >= kJsonDepthMax) return false;
     uint64_t& word = objects[depth / 64];
     if (depth % 64 == 0) word = 0;  // nobody wrote it yet
     word = (word & ~(uint64_t{1} << (depth % 64))) | uint64_t{object} << (depth % 64);
     ++depth;
+    in_object = object;
     return true;
+  };
+  const auto close = [&] {
+    --depth;
+    in_object = depth > 0 && (objects[(depth - 1) / 64] >> ((depth - 1) % 64) & 1) != 0;
   };
   const auto fail = [&](const char* what) {
     *fault = {what, offset(token)};
     return token;
   };
-  bool wants_key = false;
+  Inside inside;
   StopLook look;
   while (true) {
     look.Did(kTokenWork);
-    if (wants_key) {
-      if (!PassKey(token, fault)) return token;
-      token += 2;
-      wants_key = false;
-    }
     const char first = kind(token);
-    if (first == '{' || first == '[') {
-      if (!open(first == '{')) return fail("more than 1024 brackets are open");
+    if (first == '"') {
+      if (!PassString(token, &inside, fault)) return token;
       ++token;
-      if (kind(token) != (first == '{' ? '}' : ']')) {
-        wants_key = first == '{';
+    } else if (first == '{' || first == '[') {
+      const bool object = first == '{';
+      if (!open(object)) return fail("more than 1024 brackets are open");
+      ++token;
+      if (kind(token) != (object ? '}' : ']')) {
+        if (!object) continue;
+        if (!PassKey(token, &inside, fault)) return token;
+        token += 2;
         continue;
       }
       ++token;
-      --depth;
-    } else if (first == '"') {
-      if (!PassString(token, fault)) return token;
-      ++token;
+      close();
     } else if (first == '\0' && token >= count_) {
       return fail("expected a value, found the end");
     } else {
@@ -382,16 +389,18 @@ size_t JsonTokens::Pass(size_t token, JsonFault* fault, size_t around) const {
       if (depth == 0) return token;
       const char next = kind(token);
       if (next == ',') {
-        wants_key = is_object();
         ++token;
+        if (!in_object) break;
+        if (!PassKey(token, &inside, fault)) return token;
+        token += 2;
         break;
       }
-      if (next != (is_object() ? '}' : ']')) {
+      if (next != (in_object ? '}' : ']')) {
         if (token >= count_) return fail("a bracket has no end");
-        return fail(is_object() ? "expected a comma or } behind a value, found something else"
-                                : "expected a comma or ] behind a value, found something else");
+        return fail(in_object ? "expected a comma or } behind a value, found something else"
+                              : "expected a comma or ] behind a value, found something else");
       }
-      --depth;
+      close();
       ++token;
     }
   }

@@ -53,7 +53,10 @@ class JsonTokens {
   // Where it stands in the text that Find() was given.
   size_t offset(size_t token) const { return passed_ + begin(token); }
   // All of a token that is no bracket, comma or colon; of a string with its quotation marks.
-  absl::string_view text(size_t token) const;
+  absl::string_view text(size_t token) const {
+    const size_t first = begin(token);
+    return {text_ + first, end(token) - first};
+  }
   // Whether a token begins and ends as a string does. Its escapes may be wrong.
   bool IsString(size_t token) const {
     const absl::string_view whole = text(token);
@@ -68,10 +71,10 @@ class JsonTokens {
   // Checks the value that begins with a token. Returns the token behind it. `around`: brackets that
   // are open around the value.
   size_t Pass(size_t token, JsonFault* fault, size_t around = 0) const;
-  // The same of an object, whose keys are shown: `visit(key, token)` gets each, without its
-  // quotation marks and with escapes as they stand, and the token of its value, which nobody has
-  // looked at yet. True: the caller looks at the value, for which IsString() is true, and nobody
-  // else does. REQUIRES: kind(token) is '{'.
+  // The same of an object, whose keys are shown: `visit(key, has_escapes, token)` gets each,
+  // without its quotation marks and with escapes as they stand, and the token of its value, which
+  // nobody has looked at yet. True: the caller looks at the value, for which IsString() is true,
+  // and nobody else does. REQUIRES: kind(token) is '{'.
   template <typename Visit>
   size_t PassObject(size_t token, JsonFault* fault, const Visit& visit) const;
   // The token behind a value that Pass() was content with.
@@ -83,12 +86,29 @@ class JsonTokens {
   struct Finder;
 
   size_t begin(size_t token) const { return token < count_ ? begins_[token] : size_; }
+  // Behind a token: spaces stand between it and the next one, and none at its own beginning.
+  size_t end(size_t token) const {
+    size_t end = begin(token + 1);
+    if (token < count_)
+      while (IsSpace(text_[end - 1])) --end;
+    return end;
+  }
+  static bool IsSpace(char byte) {
+    return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
+  }
+
+  // A string between its quotation marks.
+  struct Inside {
+    absl::string_view bytes;
+    bool has_escapes = false;
+  };
 
   // The key that a token begins, with its colon.
-  bool PassKey(size_t token, JsonFault* fault) const;
+  bool PassKey(size_t token, Inside* key, JsonFault* fault) const;
   // What stands behind an object's value. `*is_last`: its end.
   bool PassComma(size_t token, bool* is_last, JsonFault* fault) const;
-  bool PassString(size_t token, JsonFault* fault) const;
+  bool PassString(size_t token, Inside* inside, JsonFault* fault) const;
+  bool PassEscapes(const char* first, const char* end, JsonFault* fault) const;
   bool PassScalar(size_t token, JsonFault* fault) const;
 
   std::unique_ptr<Finder> finder_;
@@ -103,9 +123,10 @@ template <typename Visit>
 size_t JsonTokens::PassObject(size_t token, JsonFault* fault, const Visit& visit) const {
   ++token;
   bool is_last = kind(token) == '}';
+  Inside key;
   while (!is_last) {
-    if (!PassKey(token, fault)) return token;
-    const bool looks = visit(string(token), token + 2);
+    if (!PassKey(token, &key, fault)) return token;
+    const bool looks = visit(key.bytes, key.has_escapes, token + 2);
     token = looks ? token + 3 : Pass(token + 2, fault, /*around=*/1);
     if (*fault || !PassComma(token, &is_last, fault)) return token;
     if (!is_last) ++token;

@@ -50,10 +50,11 @@ class JsonDecoder::Walk {
     if (is_object) {
       Forget(root.keys);
       size_t guess = 0;
-      end = tokens_.PassObject(0, &fault, [&](absl::string_view key, size_t value) {
-        const int child = Note(root, key, value, &guess);
-        return defers_ && child >= 0 && paths_.node(child).is_text && tokens_.IsString(value);
-      });
+      end =
+          tokens_.PassObject(0, &fault, [&](absl::string_view key, bool has_escapes, size_t value) {
+            const int child = Note(root, key, has_escapes, value, &guess);
+            return defers_ && child >= 0 && paths_.node(child).is_text && tokens_.IsString(value);
+          });
     } else {
       end = tokens_.Pass(0, &fault);
     }
@@ -101,7 +102,9 @@ class JsonDecoder::Walk {
     size_t guess = 0;
     ++token;
     while (tokens_.kind(token) != '}') {
-      (void)Note(node, tokens_.string(token), token + 2, &guess);
+      const absl::string_view key = tokens_.string(token);
+      const bool has_escapes = std::memchr(key.data(), '\\', key.size()) != nullptr;
+      (void)Note(node, key, has_escapes, token + 2, &guess);
       token = tokens_.Skip(token + 2);
       if (tokens_.kind(token) == ',') ++token;
     }
@@ -110,9 +113,9 @@ class JsonDecoder::Walk {
   }
 
   // Of a key that comes twice the last one counts. The node that wants it, or -1.
-  int Note(const Node& node, absl::string_view key, size_t value, size_t* guess) {
+  int Note(const Node& node, absl::string_view key, bool has_escapes, size_t value, size_t* guess) {
     int child = paths_.FindKey(node, key, guess);
-    if (child < 0 && std::memchr(key.data(), '\\', key.size()) != nullptr) {
+    if (child < 0 && has_escapes) {
       std::string plain;
       (void)AppendJsonString(key, &plain);
       child = paths_.FindKey(node, plain, guess);

@@ -51,6 +51,7 @@ int JsonPaths::Child(int parent, const JsonStep& step) {
     nodes_[parent].each = made;
   } else {
     (is_key ? nodes_[parent].keys : nodes_[parent].places).push_back(made);
+    if (is_key) nodes_[parent].key_sizes |= Node::SizeBit(step.key.size());
   }
   Node& node = nodes_.emplace_back();
   node.step = step;
@@ -60,7 +61,7 @@ int JsonPaths::Child(int parent, const JsonStep& step) {
   return made;
 }
 
-int JsonPaths::FindKey(const Node& node, absl::string_view key, size_t* guess) const {
+int JsonPaths::FindAnyKey(const Node& node, absl::string_view key, size_t* guess) const {
   const size_t count = node.keys.size();
   if (*guess >= count) *guess = 0;
   if (nodes_[node.keys[*guess]].step.key == key) return node.keys[(*guess)++];
