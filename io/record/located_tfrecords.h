@@ -1,6 +1,6 @@
-// TFRecords most of which are for others to compute: small ones, too, are only located, as long ones
-// are, where their file is in memory. Their bytes are copied and checked by who computes them, who
-// finds the damage of their data.
+// TFRecords most of which are for others to compute: small ones, too, are only located, as long
+// ones are, where their file is in memory. Whoever computes one copies and checks its bytes, and
+// finds the damage of its data.
 //
 // Threads:  as RecordFormat.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// TfrecordFormat() in everything but the reads of plain files (engine/read/read_queue.h), which go by
-// this being the format.
+// TfrecordFormat() in everything but the reads of plain files (engine/read/read_queue.h), which go
+// by this being the format.
 const std::shared_ptr<const RecordFormat>& LocatedTfrecords();
 
 }  // namespace penstock

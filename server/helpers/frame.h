@@ -4,8 +4,8 @@
 //     4  kind           u32    16  meta_bytes   u32     32  data_crc    u32
 //                              20  meta_crc     u32     36  crc of the bytes in front of it
 //
-// All numbers are little-endian; checksums are CRC-32C. Meta is a message of helpers.proto. By TLS data
-// has no checksum of ours, and data_crc is 0.
+// All numbers are little-endian; checksums are CRC-32C. Meta is a message of helpers.proto. By TLS
+// data has no checksum of ours, and data_crc is 0.
 //
 // Threads:  functions without state.
 // Limits:   kMaxMetaBytes.

@@ -319,7 +319,9 @@ size_t FrameOf(const std::string& path, int64_t record) {
   return offset;
 }
 
-TEST_CASE("damaged data of a small record is found by the host that computes it, and a damaged header by all") {
+TEST_CASE(
+    "damaged data of a small record is found by the host that computes it, and a damaged header by "
+    "all") {
   ScratchFolder folder;
   const std::string path = folder / "hurt.tfrecord";
   const std::string spec = absl::StrReplaceAll(

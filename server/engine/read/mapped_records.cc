@@ -118,8 +118,7 @@ MappedFrames LocateMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset
     taken.next_is_late = length > kLateRecordBytes && length <= kMaxRecordBytes;
     if (length > kLateRecordBytes || length + kFrameBytes > left) break;
     PrefetchRecord(frame + kAhead, length + kFrameBytes);
-    records->push_back(
-        {nullptr, offset + (frame - begin), static_cast<uint32_t>(length), file, 0});
+    records->push_back({nullptr, offset + (frame - begin), static_cast<uint32_t>(length), file, 0});
     frame += length + kFrameBytes;
   }
   taken.bytes = frame - begin;

@@ -37,8 +37,8 @@ struct MappedFrames {
 MappedFrames CopyMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, uint32_t file,
                               CellCache& cells, RecordList* records);
 
-// The same, without a look at the data of any of them: they are located by their headers, and lie in
-// no cell. It ends in front of what is unusual of headers alone.
+// The same, without a look at the data of any of them: they are located by their headers, and lie
+// in no cell. It ends in front of what is unusual of headers alone.
 MappedFrames LocateMappedFrames(absl::Span<const uint8_t> bytes, uint64_t offset, uint32_t file,
                                 RecordList* records);
 

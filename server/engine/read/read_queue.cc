@@ -230,9 +230,8 @@ bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   const absl::Span<const uint8_t> there(map->file().bytes() + request->offset, bytes);
   const bool locates = AreLocated(*request);
   const MappedFrames taken =
-      locates
-          ? LocateMappedFrames(there, request->offset, request->file, &request->records)
-          : CopyMappedFrames(there, request->offset, request->file, cells_, &request->records);
+      locates ? LocateMappedFrames(there, request->offset, request->file, &request->records)
+              : CopyMappedFrames(there, request->offset, request->file, cells_, &request->records);
   if (request->records.empty()) return false;
   chunk_.bytes_read = locates ? request->records.size() * kRecordHeaderBytes : taken.bytes;
   request->next_offset = request->offset + taken.bytes;

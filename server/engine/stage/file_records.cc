@@ -31,9 +31,9 @@ absl::Status PlanFileRecords(const google::protobuf::RepeatedPtrField<std::strin
   }
   if (patterns.empty() && plan.element_files()) {
     plan.SetRecordFiles(*plan.element_files(), indexed);
-    plan.SetSource(std::make_unique<RecordLoader>(placed.format, *plan.element_files(), are_located),
-                   *plan.element_files(),
-                   ElementRecords(plan.stage(), placed), cursor_class);
+    plan.SetSource(
+        std::make_unique<RecordLoader>(placed.format, *plan.element_files(), are_located),
+        *plan.element_files(), ElementRecords(plan.stage(), placed), cursor_class);
     plan.KeyByElement(/*by_its_file=*/true);
     return absl::OkStatus();
   }

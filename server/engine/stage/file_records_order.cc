@@ -342,8 +342,7 @@ class FileRecordsOp final : public OrderOp {
     // again: all of their reads at once, and nothing to read in between. They begin with chunks of
     // different sizes.
     const uint64_t first_bytes = kChunkBytes * (file % cycle_.size() + 1) / cycle_.size();
-    return std::make_unique<FileStream>(context_, format_, files_.first + file, start,
-                                        first_bytes);
+    return std::make_unique<FileStream>(context_, format_, files_.first + file, start, first_bytes);
   }
 
   void CloseAll() {
