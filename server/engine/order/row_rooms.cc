@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "io/record/record_chunk.h"
-
 namespace penstock {
 
 static_assert(RowRooms::kLeastBytes > kLateRecordBytes);
