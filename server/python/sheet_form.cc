@@ -158,7 +158,8 @@ absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first
       std::memcpy(to, values, size);
     }
     // Whoever works on flags takes them for 0 or 1.
-    if (is_bool) std::transform(to, to + size, to, [](uint8_t flag) { return uint8_t{flag != 0}; });
+    if (is_bool)
+      std::transform(to, to + size, to, [](uint8_t flag) { return uint8_t{flag != 0}; });
   }
   std::vector<uint8_t*> in_rooms = TakeRooms(tables, made, rooms);
   for (size_t i = 0; i < parts_.size(); ++i) {

@@ -147,7 +147,7 @@ TEST_CASE("Large rows are laid into rooms, which nothing of the tray changes beh
                         {"state", {DType::kString, {}}}});
   // The first row is too small for a room, and the third has nothing of one feature.
   const std::vector<std::string> bytes = {"small", std::string(30'001, 'b'), ""};
-  std::vector<std::string> texts(3, std::string(4, '\0'));
+  std::vector<std::string> texts = {std::string(4, '\0'), std::string(4, '\0'), std::string(4, '\0')};
   const std::vector<std::string> states = {"s", "states", "st"};
   const std::vector<int64_t> dims = {1, 1, 1}, numbers = {5, 6, 7};
   std::vector<RowBytes> places[3];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/record/record_chunk.h"
+
 namespace penstock {
 
 static_assert(RowRooms::kLeastBytes > kLateRecordBytes);
