@@ -142,7 +142,7 @@ absl::Status PoolCore::TakeRows(Desk& desk, const Message& message, const Sheet&
           "no memory to take ", message.bytes, " bytes of rows from a Python worker process"));
     }
     return out_.Take(from, message.bytes, sheet.first, static_cast<uint32_t>(message.rows),
-                     sheet.rows, rows->out, rows->arena, call.has_place, rows->rooms);
+                     sheet.rows, rows->out, rows->arena, call.has_place);
   } catch (const MemoryLimitError& error) {
     return MemoryStatus(error);
   }

@@ -15,10 +15,7 @@ constexpr uint64_t kAlignment = 64;
 // A batch of such rows does not stay in a processor's cache until a trainer reads it.
 constexpr uint64_t kLargeRowBytes = 64 << 10;
 
-uint64_t AlignedTo(uint64_t alignment, uint64_t offset) {
-  return (offset + alignment - 1) & ~(alignment - 1);
-}
-uint64_t Aligned(uint64_t offset) { return AlignedTo(kAlignment, offset); }
+uint64_t Aligned(uint64_t offset) { return (offset + kAlignment - 1) & ~(kAlignment - 1); }
 
 absl::Status Forged(absl::string_view what) {
   return absl::InternalError(
@@ -125,84 +122,51 @@ bool SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
 
 absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                              uint32_t rows, absl::Span<Column> columns, Arena* arena,
-                             bool for_others, RowRooms* rooms) const {
+                             bool for_others) const {
   if (made > rows) return Forged("it has more rows than were asked for");
   uint64_t data = 0;
   const std::vector<Place> places = Places(rows, &data);
   if (bytes < data) return Forged("it is shorter than its rows");
-  std::vector<Table> tables(parts_.size());
   for (size_t i = 0; i < parts_.size(); ++i) {
     const uint8_t* const values = from + places[i].values;
-    if (!parts_[i].is_fixed) {
-      Table& table = tables[i];
-      table.extents.resize(size_t{made} * 2);
-      table.sizes.resize(made * features_[i].type.shape.size());
-      if (made > 0)
-        std::memcpy(table.extents.data(), values, table.extents.size() * sizeof(uint64_t));
-      if (!table.sizes.empty())
-        std::memcpy(table.sizes.data(), from + places[i].dims,
-                    table.sizes.size() * sizeof(int64_t));
-      for (uint32_t row = 0; row < made; ++row) {
-        const uint64_t offset = table.extents[2 * row], size = table.extents[2 * row + 1];
-        if (offset > bytes || size > bytes - offset || size > UINT32_MAX)
-          return Forged("a row lies outside of it");
+    if (parts_[i].is_fixed) {
+      const uint64_t size = made * parts_[i].row_bytes;
+      uint8_t* const to = columns[i].data + first * parts_[i].row_bytes;
+      const bool is_bool = features_[i].type.dtype == DType::kBool;
+      if (for_others && parts_[i].row_bytes >= kLargeRowBytes && !is_bool) {
+        CopyPastCaches(to, values, size);
+      } else if (size > 0) {
+        std::memcpy(to, values, size);
       }
+      // Whoever works on flags takes them for 0 or 1.
+      if (is_bool)
+        std::transform(to, to + size, to, [](uint8_t flag) { return uint8_t{flag != 0}; });
       continue;
     }
-    const uint64_t size = made * parts_[i].row_bytes;
-    uint8_t* const to = columns[i].data + first * parts_[i].row_bytes;
-    const bool is_bool = features_[i].type.dtype == DType::kBool;
-    if (for_others && parts_[i].row_bytes >= kLargeRowBytes && !is_bool) {
-      CopyPastCaches(to, values, size);
-    } else if (size > 0) {
-      std::memcpy(to, values, size);
-    }
-    // Whoever works on flags takes them for 0 or 1.
-    if (is_bool)
-      std::transform(to, to + size, to, [](uint8_t flag) { return uint8_t{flag != 0}; });
-  }
-  std::vector<uint8_t*> in_rooms = TakeRooms(tables, made, rooms);
-  for (size_t i = 0; i < parts_.size(); ++i) {
-    if (parts_[i].is_fixed) continue;
-    const Table& table = tables[i];
     const size_t axes = features_[i].type.shape.size();
+    std::vector<uint64_t> table(size_t{made} * 2);
+    std::vector<int64_t> sizes(made * axes);
+    if (made > 0) std::memcpy(table.data(), values, table.size() * sizeof(uint64_t));
+    if (!sizes.empty())
+      std::memcpy(sizes.data(), from + places[i].dims, sizes.size() * sizeof(int64_t));
     auto* const to = const_cast<RowBytes*>(columns[i].rows) + first;
     for (uint32_t row = 0; row < made; ++row) {
-      const uint64_t size = table.extents[2 * row + 1];
-      uint8_t*& room = in_rooms[row];
-      const bool has_room = room != nullptr && i < rooms->features();
-      uint8_t* const copy = has_room ? room : arena->Allocate(size);
-      if (has_room) room += AlignedTo(RowRooms::kAlignment, size);
       absl::Status status =
-          TakeRow(i, from, &table.extents[2 * row], table.sizes.data() + row * axes, copy);
+          TakeRow(i, from, bytes, &table[2 * row], sizes.data() + row * axes, to + row, arena);
       if (!status.ok()) return status;
-      to[row] = {copy, size};
     }
     if (columns[i].dims != nullptr)
-      std::copy(table.sizes.begin(), table.sizes.end(),
-                const_cast<int64_t*>(columns[i].dims) + first * axes);
+      std::copy(sizes.begin(), sizes.end(), const_cast<int64_t*>(columns[i].dims) + first * axes);
   }
   return absl::OkStatus();
 }
 
-std::vector<uint8_t*> SheetForm::TakeRooms(absl::Span<const Table> tables, uint32_t made,
-                                           RowRooms* rooms) const {
-  std::vector<uint8_t*> taken(made, nullptr);
-  if (rooms == nullptr) return taken;
-  for (uint32_t row = 0; row < made; ++row) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < std::min(parts_.size(), rooms->features()); ++i) {
-      if (!parts_[i].is_fixed)
-        bytes += AlignedTo(RowRooms::kAlignment, tables[i].extents[2 * row + 1]);
-    }
-    taken[row] = rooms->Take(bytes);
-  }
-  return taken;
-}
-
-absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, const uint64_t* extent,
-                                const int64_t* dims, uint8_t* copy) const {
-  const uint64_t offset = extent[0], size = extent[1];
+absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, uint64_t bytes,
+                                const uint64_t* place, const int64_t* dims, RowBytes* to,
+                                Arena* arena) const {
+  const uint64_t offset = place[0], size = place[1];
+  if (offset > bytes || size > bytes - offset || size > UINT32_MAX)
+    return Forged("a row lies outside of it");
   const TensorType& type = features_[feature].type;
   uint64_t count = 1;
   for (size_t axis = 0; axis < type.shape.size(); ++axis) {
@@ -212,7 +176,9 @@ absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, const uint6
         count > UINT32_MAX)
       return Forged("a row has a shape that is too large");
   }
+  uint8_t* const copy = arena->Allocate(size);
   if (size > 0) std::memcpy(copy, from + offset, size);
+  *to = {copy, size};
   if (type.dtype != DType::kString) {
     if (count * DTypeSize(type.dtype) != size) return Forged("a row's size is not its shape's");
     if (type.dtype == DType::kBool)

@@ -22,7 +22,6 @@
 #include "base/arena.h"
 #include "base/column.h"
 #include "base/signature.h"
-#include "server/engine/order/row_rooms.h"
 
 namespace penstock::python {
 
@@ -43,11 +42,10 @@ class SheetForm {
   // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to
   // `first + made - 1` of prepared columns.
   // `for_others`: large rows of fixed size are read by other processors next.
-  // `rooms`: where large rows of other sizes are laid; null: nowhere.
   // Internal: it is none, as a worker that is sound never writes it.
   absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                     uint32_t rows, absl::Span<Column> columns, Arena* arena,
-                    bool for_others = false, RowRooms* rooms = nullptr) const;
+                    bool for_others = false) const;
 
  private:
   struct Part {
@@ -61,17 +59,8 @@ class SheetForm {
   };
   // Where each feature of so many rows begins; `*data`: behind them all.
   std::vector<Place> Places(uint32_t rows, uint64_t* data) const;
-  // What Take() has copied of where the rows of the features that are not fixed lie.
-  struct Table {
-    std::vector<uint64_t> extents;  // of each row: its offset and its bytes
-    std::vector<int64_t> sizes;
-  };
-  // Memory for each of the rows that lies in a room; null: in none.
-  std::vector<uint8_t*> TakeRooms(absl::Span<const Table> tables, uint32_t made,
-                                  RowRooms* rooms) const;
-  // Copies a row that lies in the sheet to `copy`, and checks it there.
-  absl::Status TakeRow(size_t feature, const uint8_t* from, const uint64_t* extent,
-                       const int64_t* dims, uint8_t* copy) const;
+  absl::Status TakeRow(size_t feature, const uint8_t* from, uint64_t bytes, const uint64_t* place,
+                       const int64_t* dims, RowBytes* to, Arena* arena) const;
 
   const Signature features_;
   std::vector<Part> parts_;

@@ -140,65 +140,6 @@ TEST_CASE("What is laid on a tray is what is taken from it, in any parts") {
   }
 }
 
-TEST_CASE("Large rows are laid into rooms, which nothing of the tray changes behind that") {
-  const SheetForm form({{"texts", {DType::kString, {kUnknownSize}}},
-                        {"number", {DType::kInt64, {}}},
-                        {"bytes", {DType::kString, {}}},
-                        {"state", {DType::kString, {}}}});
-  // The first row is too small for a room, and the third has nothing of one feature.
-  const std::vector<std::string> bytes = {"small", std::string(30'001, 'b'), ""};
-  std::vector<std::string> texts = {std::string(4, '\0'), std::string(4, '\0'), std::string(4, '\0')};
-  const std::vector<std::string> states = {"s", "states", "st"};
-  const std::vector<int64_t> dims = {1, 1, 1}, numbers = {5, 6, 7};
-  std::vector<RowBytes> places[3];
-  for (int row = 0; row < 3; ++row) {
-    const uint32_t size = row == 0 ? 3 : 20'000 + row;
-    texts[row] += std::string(size, static_cast<char>('0' + row));
-    std::memcpy(texts[row].data(), &size, sizeof(size));
-    const std::string* const of_row[] = {&texts[row], &bytes[row], &states[row]};
-    for (int i = 0; i < 3; ++i)
-      places[i].push_back({reinterpret_cast<const uint8_t*>(of_row[i]->data()), of_row[i]->size()});
-  }
-  std::vector<Column> columns(4), taken(4);
-  columns[0] = {.rows = places[0].data(), .dims = dims.data()};
-  columns[1] = {.data = reinterpret_cast<uint8_t*>(const_cast<int64_t*>(numbers.data())),
-                .row_bytes = 8};
-  columns[2] = {.rows = places[1].data()};
-  columns[3] = {.rows = places[2].data()};
-  std::vector<uint8_t> tray(form.Measure(columns, 0, 3));
-  form.Lay(columns, 0, 3, tray.data());
-  RecordStore store;
-  {
-    RowRooms rooms(store);
-    constexpr uint32_t kHead = 48;
-    rooms.Begin(/*features=*/3, kHead);
-    Arena arena;
-    form.Prepare(3, absl::MakeSpan(taken), &arena);
-    REQUIRE(form.Take(tray.data(), tray.size(), 0, 3, 3, absl::MakeSpan(taken), &arena,
-                      /*for_others=*/false, &rooms)
-                .ok());
-    std::fill(tray.begin(), tray.end(), 0xee);
-    for (int row = 0; row < 3; ++row) {
-      for (size_t i = 0; i < taken.size(); ++i)
-        CHECK(RowOf(taken[i], row) == RowOf(columns[i], row));
-    }
-    CHECK(rooms.Find(taken[0].row(0)) == nullptr);
-    for (const int row : {1, 2}) {
-      const RecordRef* const room = rooms.Find(taken[0].row(row));
-      REQUIRE(room != nullptr);
-      CHECK(taken[0].row(row) == room->data + kHead);
-      const uint64_t behind = (texts[row].size() + 15) / 16 * 16;
-      if (row == 1) {
-        CHECK(taken[2].row(row) == taken[0].row(row) + behind);
-        CHECK(room->length == kHead + behind + 30'016);
-      }
-      CHECK(rooms.Find(taken[3].row(row)) == nullptr);
-    }
-    CHECK(store.cells() == 2);
-  }
-  CHECK(store.cells() == 0);
-}
-
 TEST_CASE("Of a sheet whose row fails, those in front of it are taken") {
   const SheetForm form(Features());
   const Rows rows;
@@ -237,7 +178,6 @@ TEST_CASE(
   std::mt19937_64 dice(7);
   const uint64_t words[] = {0,          1,          63,         bytes - 1,  bytes,      bytes + 1,
                             UINT32_MAX, 1ull << 32, 1ull << 40, 1ull << 62, 1ull << 63, UINT64_MAX};
-  RecordStore store;
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {
     std::vector<uint8_t> forged = sound;
@@ -249,12 +189,8 @@ TEST_CASE(
     Arena arena;
     std::vector<Column> taken(5);
     form.Prepare(Rows::kRows, absl::MakeSpan(taken), &arena);
-    // What is laid into rooms is checked as what is not.
-    RowRooms rooms(store);
-    rooms.Begin(5, 16);
     const absl::Status status =
-        form.Take(forged.data(), told, 0, Rows::kRows, Rows::kRows, absl::MakeSpan(taken), &arena,
-                  /*for_others=*/false, i % 2 == 0 ? nullptr : &rooms);
+        form.Take(forged.data(), told, 0, Rows::kRows, Rows::kRows, absl::MakeSpan(taken), &arena);
     refused += !status.ok();
     if (!status.ok()) {
       CHECK(absl::IsInternal(status));

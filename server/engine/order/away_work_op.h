@@ -19,7 +19,6 @@
 #include "base/column.h"
 #include "base/completion.h"
 #include "server/engine/order/away_workers.h"
-#include "server/engine/order/row_rooms.h"
 #include "server/engine/order/work_op.h"
 
 namespace penstock {
@@ -33,8 +32,6 @@ struct AwayRows {
   // there, dense, and is copied no more then.
   absl::Span<Column> out;
   Arena* arena = nullptr;
-  // Where large rows may be laid in the place of the arena; null: nowhere.
-  RowRooms* rooms = nullptr;
   // To be set where a row fails: the lowest one. The rows in front of it are made.
   RowStatus failure = {};
 };

@@ -116,24 +116,6 @@ absl::Status ElementCells::Pack(absl::Span<const Column> columns, int row, CellC
   return absl::OkStatus();
 }
 
-bool ElementCells::PackWhereItLies(absl::Span<const Column> columns, int row, const RecordRef& room,
-                                   RecordRef* reference, uint64_t path) const {
-  uint64_t end = fixed_bytes_;
-  for (size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].fixed) continue;
-    const size_t bytes = columns[i].row_size(row);
-    if (bytes > 0 && columns[i].row(row) != room.data + end) return false;
-    end += Aligned(bytes);
-  }
-  if (end != room.length) return false;
-  Write(columns, row, path, const_cast<uint8_t*>(room.data));
-  reference->data = room.data;
-  reference->in_map = 0;
-  reference->resolved = 0;
-  reference->length = room.length;
-  return true;
-}
-
 void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t path,
                          uint8_t* cell) const {
   // No byte of a cell is left as it was found: it may go to a file.
@@ -158,9 +140,7 @@ void ElementCells::Write(absl::Span<const Column> columns, int row, uint64_t pat
                   place.dims * sizeof(int64_t));
     }
     pad(place.offset + sizeof(extent) + place.dims * sizeof(int64_t));
-    // It may lie there already.
-    if (extent.bytes > 0 && column.row(row) != cell + end)
-      std::memcpy(cell + end, column.row(row), extent.bytes);
+    if (extent.bytes > 0) std::memcpy(cell + end, column.row(row), extent.bytes);
     pad(end + extent.bytes);
     end += Aligned(extent.bytes);
   }

@@ -30,14 +30,6 @@ class ElementCells final : public ColumnLoader {
   absl::Status Pack(absl::Span<const Column> columns, int row, CellCache& cells,
                     RecordRef* reference, uint64_t path = 0) const;
 
-  // The same where the row lies in a cell already, behind `head_bytes()` (row_rooms.h): false, with
-  // nothing done, where it does not lie as Pack() would have it. The reference is an owner of that
-  // cell then, besides those that it has.
-  bool PackWhereItLies(absl::Span<const Column> columns, int row, const RecordRef& room,
-                       RecordRef* reference, uint64_t path) const;
-  // What is in front of the features whose sizes only the data tells.
-  uint32_t head_bytes() const { return static_cast<uint32_t>(fixed_bytes_); }
-
   // The bytes of the cell of row `row` of the columns, and the same written into that many at
   // `cell`, 16 of them aligned.
   uint64_t CellBytes(absl::Span<const Column> columns, int row) const;

@@ -113,7 +113,7 @@ std::optional<uint32_t> RowBlock::RowsOfNext(const Signature& signature,
 
 const RowBlock* RowBlock::Make(const Signature& signature, absl::Span<const Column> columns,
                                uint32_t first, uint32_t rows, absl::Span<const uint8_t> outside,
-                               CellCache& cells, uint32_t of) {
+                               CellCache& cells) {
   const uint64_t begin = Aligned(sizeof(RowBlock) + columns.size() * sizeof(Column), kAlignment);
   uint64_t bytes = begin;
   std::vector<Part> parts;
@@ -138,6 +138,7 @@ const RowBlock* RowBlock::Make(const Signature& signature, absl::Span<const Colu
   block->rows = block->open = rows;
   block->bytes = static_cast<uint32_t>(bytes);
   block->num_columns = columns.size();
+  uint64_t held = bytes;
   uint8_t* end = cell + begin;
   for (size_t i = 0; i < columns.size(); ++i) {
     const Part& part = parts[i];
@@ -179,8 +180,8 @@ const RowBlock* RowBlock::Make(const Signature& signature, absl::Span<const Colu
     end = CopyRows(part, from.rows + first, rows, places, end);
     end = cell + Aligned(static_cast<uint64_t>(end - cell), kAlignment);
   }
-  block->row_bytes = bytes / rows;
-  if (block->shows()) block->row_bytes += outside.size() / (of == 0 ? rows : of);
+  if (block->shows()) held += outside.size();
+  block->row_bytes = held / rows;
   return block;
 }
 

@@ -74,11 +74,10 @@ struct RowBlock {
   static std::optional<uint32_t> RowsOfNext(const Signature& signature,
                                             absl::Span<const Column> columns, uint32_t first,
                                             uint32_t rows, absl::Span<const uint8_t> outside);
-  // Makes it. Where it `shows` what is outside, the caller has it own that; `of`: all the rows that
-  // may show it, each its part of what is held; 0: these.
+  // Makes it. Where it `shows` what is outside, the caller has it own that.
   static const RowBlock* Make(const Signature& signature, absl::Span<const Column> columns,
                               uint32_t first, uint32_t rows, absl::Span<const uint8_t> outside,
-                              CellCache& cells, uint32_t of = 0);
+                              CellCache& cells);
   bool shows() const { return outside != nullptr; }
 
   // The features of rows that all are of blocks, from column `first_feature` on.

@@ -137,15 +137,11 @@ bool SectionRunner::RunInParts(SectionTask* task, absl::Span<const WorkNode* con
   const uint32_t width = task->section->width;
   const auto rows = static_cast<uint32_t>(task->rows);
   evaluator_.set_rows_away(&rows_away_);
-  if (next_ == 0) {
-    FetchRecords(task->records);
-    rooms_.Begin(task->section->split->output().size(), task->section->cells->head_bytes());
-  }
-  RowRooms* const rooms = nodes.back() == task->section->work ? &rooms_ : nullptr;
+  if (next_ == 0) FetchRecords(task->records);
   while (next_ < rows) {
     const uint32_t ready = rows_away_.Begin(
         evaluator_, nodes, {&task->records[size_t{next_} * width], rows - next_, width}, away,
-        away_task, {}, rooms);
+        away_task);
     if (ready == 0) return false;
     if (!RunFetched(task, next_, ready)) break;
     next_ += ready;
@@ -153,7 +149,6 @@ bool SectionRunner::RunInParts(SectionTask* task, absl::Span<const WorkNode* con
   next_ = 0;
   evaluator_.Reset();
   rows_away_.Reset();
-  rooms_.Clear();
   Finish(task);
   return true;
 }
@@ -249,22 +244,15 @@ RowStatus SectionRunner::RunRowsWithin(SectionTask* task, uint32_t first, uint32
     StopLook look;
     for (uint32_t i = 0; i < split.counts[row]; ++i) {
       look.Did(kElementWork);
-      task->charge.MakeRoom(task->elements, 1);
-      const RecordRef* const room = RoomOf(out, static_cast<uint32_t>(element), 1);
-      absl::Status packed;
-      if (room != nullptr &&
-          section.cells->PackWhereItLies(out, element, *room, &reference, MixPath(path, i))) {
-        store_.Share(absl::MakeConstSpan(room, 1));
-      } else {
-        packed = section.cells->Pack(out, element, cells_, &reference, MixPath(path, i));
-      }
-      ++element;
+      absl::Status packed =
+          section.cells->Pack(out, element++, cells_, &reference, MixPath(path, i));
       if (!packed.ok()) {
         store_.Release(absl::MakeConstSpan(task->elements).subspan(before));
         task->elements.resize(before);
         if (element_rows_ != nullptr) element_rows_->resize(before);
         return {packed, static_cast<int>(row)};
       }
+      task->charge.MakeRoom(task->elements, 1);
       task->elements.push_back(reference);
       if (element_rows_ != nullptr) element_rows_->push_back(first + row);
     }
@@ -273,33 +261,16 @@ RowStatus SectionRunner::RunRowsWithin(SectionTask* task, uint32_t first, uint32
   return {};
 }
 
-const RecordRef* SectionRunner::RoomOf(absl::Span<const Column> columns, uint32_t first,
-                                       uint32_t count) const {
-  if (rooms_.empty()) return nullptr;
-  for (const Column& column : columns) {
-    uint32_t row = first;
-    while (row < first + count && column.row_size(row) == 0) ++row;
-    if (row == first + count) continue;
-    if (const RecordRef* const room = rooms_.Find(column.row(row))) return room;
-  }
-  return nullptr;
-}
-
 bool SectionRunner::AddBlocks(SectionTask* task, uint32_t row, absl::Span<const Column> columns,
                               uint32_t first, uint32_t count, const RecordRef& origin,
                               uint64_t path) {
   const Section& section = *task->section;
   const Signature& features = section.split->output();
-  // What may stay where it is: in the cell of the element, or where others have made it.
-  absl::Span<const RecordRef> owned;
-  const RecordRef& input = task->records[size_t{row} * section.width];
-  if (section.takes_cells && input.in_cell() && !RowBlock::HasRow(input)) {
-    owned = {&input, 1};
-  } else if (const RecordRef* const room = RoomOf(columns, first, count)) {
-    owned = {room, 1};
-  }
+  const auto input =
+      absl::MakeConstSpan(task->records).subspan(size_t{row} * section.width, section.width);
   absl::Span<const uint8_t> outside;
-  if (!owned.empty()) outside = {owned[0].data, owned[0].length};
+  if (section.takes_cells && input[0].in_cell() && !RowBlock::HasRow(input[0]))
+    outside = {input[0].data, input[0].length};
   std::vector<uint32_t> sizes;
   for (uint32_t begin = 0; begin < count; begin += sizes.back()) {
     const std::optional<uint32_t> rows =
@@ -317,13 +288,13 @@ bool SectionRunner::AddBlocks(SectionTask* task, uint32_t row, absl::Span<const 
   uint32_t begin = 0;
   for (const uint32_t rows : sizes) {
     auto* const block = const_cast<RowBlock*>(
-        RowBlock::Make(features, columns, first + begin, rows, outside, cells_, count));
+        RowBlock::Make(features, columns, first + begin, rows, outside, cells_));
     block->path = path;
     block->first_row = begin;
     reference.data = reinterpret_cast<const uint8_t*>(block);
     if (block->shows()) {
-      store_.Share(owned);
-      store_.Own(reference.data, {owned.begin(), owned.end()});
+      store_.Share(input);
+      store_.Own(reference.data, {input.begin(), input.end()});
     }
     const size_t before = task->elements.size();
     task->elements.resize(before + rows, reference);

@@ -23,7 +23,6 @@
 #include "server/engine/compute/row_evaluator.h"
 #include "server/engine/compute/rows_away.h"
 #include "server/engine/order/position.h"
-#include "server/engine/order/row_rooms.h"
 #include "server/engine/read/element_cells.h"
 #include "server/engine/read/record.h"
 #include "server/engine/read/record_store.h"
@@ -105,7 +104,6 @@ class SectionRunner {
                 const PrefixMember* sharing = nullptr)
       : store_(store),
         cells_(store),
-        rooms_(store),
         evaluator_(files, clock, sharing),
         batches_(files, clock, sharing) {}
 
@@ -148,12 +146,8 @@ class SectionRunner {
   bool LeftOut(SectionTask* task, absl::Span<const RecordRef> element, const absl::Status& status,
                absl::string_view reason, bool loading);
 
-  // The cell that these rows lie in at least in part, `count` from `first` on; null: in none.
-  const RecordRef* RoomOf(absl::Span<const Column> columns, uint32_t first, uint32_t count) const;
-
   RecordStore& store_;
   CellCache cells_;
-  RowRooms rooms_;  // of a task that goes in parts
   RowEvaluator evaluator_;
   BlockRunner batches_;
   std::vector<uint32_t>* element_rows_ = nullptr;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <functional>
 #include <future>
@@ -107,36 +106,6 @@ class Elsewhere {
 // How a call ends, where not by its work.
 enum class Fate { kMade, kFails, kDropped, kOnlyWhenCancelled };
 
-// Lays rows into rooms where they are large enough, as what comes of another process is.
-void LayInRooms(const Signature& output, AwayRows* rows) {
-  if (rows->rooms == nullptr) return;
-  const auto is_laid = [&](size_t i) {
-    return i < rows->rooms->features() && !NumBytes(output[i].type);
-  };
-  const auto aligned = [](uint64_t bytes) { return (bytes + 15) / 16 * 16; };
-  const int made = rows->failure.ok() ? rows->rows : rows->failure.row;
-  for (size_t i = 0; i < output.size(); ++i) {
-    if (!is_laid(i)) continue;
-    auto* const places = rows->arena->AllocateArray<RowBytes>(rows->rows);
-    std::copy_n(rows->out[i].rows, made, places);
-    rows->out[i].rows = places;
-  }
-  for (int row = 0; row < made; ++row) {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < output.size(); ++i)
-      bytes += is_laid(i) ? aligned(rows->out[i].row_size(row)) : 0;
-    uint8_t* to = rows->rooms->Take(bytes);
-    if (to == nullptr) continue;
-    for (size_t i = 0; i < output.size(); ++i) {
-      if (!is_laid(i)) continue;
-      auto& place = const_cast<RowBytes&>(rows->out[i].rows[row]);
-      if (place.size > 0) std::memcpy(to, place.data, place.size);
-      place.data = to;
-      to += aligned(place.size);
-    }
-  }
-}
-
 // Does elsewhere what another op does.
 class OpElsewhere final : public AwayWorkOp {
  public:
@@ -170,7 +139,6 @@ class OpElsewhere final : public AwayWorkOp {
           return;
         default:
           rows->failure = op_->Run(rows->rows, rows->in, rows->out, *rows->arena);
-          LayInRooms(op_->output(), rows);
           own.End();
       }
     });
@@ -266,65 +234,6 @@ TEST_CASE("rows that another thread computes are those that the workers would, i
       const RunResult result = RunPlan(plan, {.workers = workers, .slots = 4});
       CHECK(result.finished);
       CHECK(result.status.ok());
-      CHECK(result.batches == expected.batches);
-    }
-  }
-}
-
-TEST_CASE("large rows that others lay into rooms are those that are copied") {
-  // Numbers, strings and flags, up to 200 KB an element; the smallest ones are in no room.
-  const std::string elements =
-      "range { start: 1 stop: 45 } | map { out: 'x = value' out: 'a = arange(value * 500)' "
-      "out: 'c = as_string(arange(value * 500) * 1001)' "
-      "out: 'd = as_string(stack(arange(value * 500), arange(value * 500)))' "
-      "out: 'e = arange(value * 500) % 3 == 0' } | ";
-  const std::string rows = "map { out: 'a = a' out: 'c = c' out: 'd = d' out: 'e = e' } | ";
-  const struct {
-    std::string rest;
-    int away;  // two maps side by side are one, at the second one's stage
-  } cases[] = {
-      // An element's cell, out of which rows are cut.
-      {"filter { predicate: 'x % 3 != 0' } | " + rows + "unbatch { block_size: 1 } | ", 1},
-      {rows + "unbatch { block_size: 1 } | ", 2},
-      {rows + "unbatch {} | shuffle { buffer_size: 50 seed: 3 } | ", 2},
-      {"cache {} | " + rows + "unbatch {} | repeat { count: 2 } | take { count: 600000 } | ", 1},
-  };
-  for (const auto& [rest, away] : cases) {
-    INFO(rest);
-    const std::string text = Stages(elements + rest + "batch { batch_size: 4000 }");
-    const RunResult expected = RunText(text);
-    REQUIRE(expected.status.ok());
-    REQUIRE(expected.batches.size() > 10);
-    for (const int workers : {1, 3}) {
-      Elsewhere elsewhere(workers);
-      const auto plan = PlannedAway(text, {away}, elsewhere);
-      const RunResult result = RunPlan(plan, {.workers = workers, .slots = 4});
-      CHECK(result.finished);
-      CHECK(result.status.ok());
-      CHECK(result.batches == expected.batches);
-    }
-  }
-}
-
-TEST_CASE("rows of one element, directly behind who makes it, show what lies in its room") {
-  // Of some elements the first axes differ, which is found when others have been laid.
-  const std::string elements =
-      "range { start: 1 stop: 60 } | map { out: 'a = arange(value * 500)' "
-      "out: 'b = arange(value * 500) * 0.5' "
-      "out: 'c = as_string(arange(value * 500 + where(value % 7 == 3, 1, 0)))' } | ";
-  for (const std::string unbatch : {"unbatch { block_size: 1 } | ", "unbatch {} | ",
-                                    "unbatch { block_size: 5 } | skip { count: 700 } | "}) {
-    INFO(unbatch);
-    const std::string text =
-        Stages(elements + unbatch + "ignore_errors {} | batch { batch_size: 3000 }");
-    const RunResult expected = RunText(text);
-    REQUIRE(expected.status.ok());
-    REQUIRE(expected.batches.size() > 10);
-    for (const int workers : {1, 3}) {
-      Elsewhere elsewhere(workers);
-      const auto plan = PlannedAway(text, {1}, elsewhere);
-      const RunResult result = RunPlan(plan, {.workers = workers, .slots = 4});
-      CHECK(result.finished);
       CHECK(result.batches == expected.batches);
     }
   }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "server/engine/order/row_rooms.h"
 #include "server/engine/read/element_cells.h"
 #include "tests/support/catch.h"
 
@@ -108,57 +107,6 @@ TEST_CASE("a block shows the rows that it was made of, in any order and beside c
   CHECK(rows.Are(both, 0, 15));
   CHECK(rows.Are(both, 1, 13));
   CHECK(rows.Are(both, 2, 16));
-}
-
-TEST_CASE("a row that lies as its cell would have it is packed without a copy of its bytes") {
-  const Signature features = {{"text", {DType::kString, {}}},
-                              {"number", {DType::kInt64, {}}},
-                              {"list", {DType::kInt32, {kUnknownSize}}}};
-  const ElementCells loader(features);
-  const std::string text(20'005, 't');
-  const std::vector<int32_t> list(7'001, 9);
-  int64_t number = 42, size = 7'001;
-  std::vector<RowBytes> texts = {{reinterpret_cast<const uint8_t*>(text.data()), text.size()}};
-  std::vector<RowBytes> lists = {{reinterpret_cast<const uint8_t*>(list.data()), 4 * list.size()}};
-  std::vector<Column> columns(3);
-  columns[0] = {.rows = texts.data()};
-  columns[1] = {.data = reinterpret_cast<uint8_t*>(&number), .row_bytes = 8};
-  columns[2] = {.rows = lists.data(), .dims = &size};
-  RecordStore store;
-  CellCache cells(store);
-  RecordRef copied;
-  REQUIRE(loader.Pack(columns, 0, cells, &copied, 77).ok());
-
-  RowRooms rooms(store);
-  rooms.Begin(3, loader.head_bytes());
-  CHECK(rooms.Take(RowRooms::kLeastBytes - 1) == nullptr);
-  const uint64_t behind_text = (text.size() + 15) / 16 * 16;
-  const uint64_t bytes = behind_text + (4 * list.size() + 15) / 16 * 16;
-  uint8_t* const room = rooms.Take(bytes);
-  REQUIRE(room != nullptr);
-  // As a cell is found that was used before.
-  std::memset(room, 0xee, bytes);
-  std::memcpy(room, text.data(), text.size());
-  std::memcpy(room + behind_text, list.data(), 4 * list.size());
-  RecordRef there;
-  // Of what lies elsewhere nothing is written.
-  REQUIRE(rooms.Find(room) != nullptr);
-  CHECK_FALSE(loader.PackWhereItLies(columns, 0, *rooms.Find(room), &there, 77));
-  texts[0].data = room;
-  CHECK_FALSE(loader.PackWhereItLies(columns, 0, *rooms.Find(room), &there, 77));
-  lists[0].data = room + behind_text;
-  REQUIRE(loader.PackWhereItLies(columns, 0, *rooms.Find(room), &there, 77));
-  CHECK(there.data == rooms.Find(room)->data);
-  REQUIRE(there.length == copied.length);
-  CHECK(std::memcmp(there.data, copied.data, copied.length) == 0);
-  // It stays as long as one of the two has it.
-  const uint64_t taken = store.cells();
-  store.Share({&there, 1});
-  rooms.Clear();
-  CHECK(store.cells() == taken);
-  store.Release({&there, 1});
-  CHECK(store.cells() == taken - 1);
-  store.Release({&copied, 1});
 }
 
 TEST_CASE("a block stays until each of its rows is released, and is counted by them") {
