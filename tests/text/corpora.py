@@ -190,10 +190,11 @@ def added():
     path = FOLDER / "unigram_added.json"
     if not path.exists():
         spec = json.loads((FOLDER / "unigram.json").read_text())
-        first = len(spec["model"]["vocab"])
+        ids = {token: place for place, (token, _) in enumerate(spec["model"]["vocab"])}
         flags = {"def": {}, "<sep>": {"special": True, "normalized": False}, "--------": {"normalized": False}, "the": {"single_word": True}, "<": {"lstrip": True, "rstrip": True}}
-        for place, (content, more) in enumerate(flags.items()):
-            spec["added_tokens"].append({"id": first + place, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False, **more})
+        for content, more in flags.items():
+            place = ids.setdefault(content, len(ids))
+            spec["added_tokens"].append({"id": place, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False, **more})
         path.write_text(json.dumps(spec))
     return path
 
