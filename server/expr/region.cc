@@ -14,8 +14,9 @@ namespace {
 // Operands and tiles of ordinary regions fit the stack; the rest is allocated.
 constexpr size_t kStackOperands = 64;
 constexpr size_t kStackTileBytes = 16 * 512;
-// Of a row, which may have many: some milliseconds.
-constexpr size_t kElementsBetweenLooks = size_t{1} << 20;
+// Of a row, which may have many elements: so many times an instruction for one of them, some
+// milliseconds.
+constexpr size_t kWorkBetweenLooks = size_t{1} << 22;
 
 }  // namespace
 
@@ -73,9 +74,11 @@ void Region::RunPiece(size_t first, size_t elements, const uint8_t* const* input
     if (code_[which].empty()) continue;
     const size_t steps = (elements - state.cursor[1]) / step_elements_[which];
     if (steps == 0) continue;
-    const size_t most = elements <= kElementsBetweenLooks
-                            ? steps
-                            : std::max<size_t>(1, kElementsBetweenLooks / step_elements_[which]);
+    const size_t instructions = code_[which].size();
+    const size_t most =
+        elements * instructions <= kWorkBetweenLooks
+            ? steps
+            : std::max<size_t>(1, kWorkBetweenLooks / instructions / step_elements_[which]);
     for (size_t left = steps; left > 0;) {
       const size_t now = std::min(left, most);
       loop_(code_[which].data(), state, step_elements_[which], now, periods_.data(),
