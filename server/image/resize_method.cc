@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "base/in_pieces.h"
 #include "server/expr/arguments.h"
 
 namespace penstock::expr {
@@ -12,7 +13,9 @@ namespace {
 template <typename T>
 void Widen(const uint8_t* bytes, size_t count, float* out) {
   const auto* const in = reinterpret_cast<const T*>(bytes);
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(in[i]);
+  InPieces(count, [in, out](size_t first, size_t some) {
+    for (size_t i = first; i < first + some; ++i) out[i] = static_cast<float>(in[i]);
+  });
 }
 
 struct NamedMethod {

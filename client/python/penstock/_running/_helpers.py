@@ -7,7 +7,6 @@ folder of this user alone.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from typing import Any, List, Optional, Sequence, Union
@@ -71,6 +70,8 @@ class NamedHelpers(Helpers):
     """Those whose addresses a program gives, or a file that somebody keeps."""
 
     def __init__(self, addresses, count, pem, plaintext):
+        import hashlib
+
         told = repr((addresses, pem, plaintext))
         super().__init__(hashlib.sha256(told.encode()).hexdigest()[:32], count, *pem)
         self.plaintext = plaintext
