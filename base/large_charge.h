@@ -6,7 +6,6 @@
 // Cost:     nothing below kLargeBytes; beyond, that of MemoryCharge.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -27,13 +26,10 @@ class LargeCharge {
     taken_ = bytes_;
   }
 
-  // Room for `more` further elements of a vector or string, all of whose memory is of this charge.
+  // As ChargeRoom().
   template <typename List>
   void MakeRoom(List& list, uint64_t more) {
-    if (more <= list.capacity() - list.size()) return;
-    const uint64_t capacity = std::max<uint64_t>(list.size() + more, 2 * list.capacity());
-    Add((capacity - list.capacity()) * sizeof(list[0]));
-    list.reserve(capacity);
+    ChargeRoom(list, more, *this);
   }
 
  private:

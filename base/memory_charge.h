@@ -15,6 +15,15 @@
 
 namespace penstock {
 
+// Room for `more` further elements of a vector or string, all of whose memory is of `charge`.
+template <typename List, typename Charge>
+void ChargeRoom(List& list, uint64_t more, Charge& charge) {
+  if (more <= list.capacity() - list.size()) return;
+  const uint64_t capacity = std::max<uint64_t>(list.size() + more, 2 * list.capacity());
+  charge.Add((capacity - list.capacity()) * sizeof(list[0]));
+  list.reserve(capacity);
+}
+
 class MemoryCharge {
  public:
   // To the account of the thread that makes it.
@@ -42,13 +51,10 @@ class MemoryCharge {
     if (account_ != nullptr && bytes > 0) account_->GiveBack(bytes);
   }
 
-  // Room for `more` further elements of a vector or string, all of whose memory is of this charge.
+  // As ChargeRoom().
   template <typename List>
   void MakeRoom(List& list, uint64_t more) {
-    if (more <= list.capacity() - list.size()) return;
-    const uint64_t capacity = std::max<uint64_t>(list.size() + more, 2 * list.capacity());
-    Add((capacity - list.capacity()) * sizeof(list[0]));
-    list.reserve(capacity);
+    ChargeRoom(list, more, *this);
   }
 
  private:

@@ -39,6 +39,8 @@ bool ReadFloat(absl::string_view text, bool found, T value, uint8_t* out) {
   return Put(result.ec == std::errc() && result.ptr == end, negative ? -value : value, out);
 }
 
+}  // namespace
+
 absl::string_view WithoutSpaces(absl::string_view text) {
   const auto is_other = [](char c) { return !absl::ascii_isspace(static_cast<uint8_t>(c)); };
   text.remove_prefix(FindInPieces(text, 0, is_other));
@@ -49,8 +51,6 @@ absl::string_view WithoutSpaces(absl::string_view text) {
   }
   return text;
 }
-
-}  // namespace
 
 bool ReadNumber(absl::string_view text, DType dtype, uint8_t* out) {
   // What is behind this look at all of it at once, more than once.
