@@ -246,7 +246,7 @@ bool DiskCache::Read(const std::string& name, uint64_t size, uint64_t offset,
   if (file == nullptr) return false;
   const std::vector<uint32_t> sums = file->Sums(offset, out.size());
   if (sums.empty() || std::find(sums.begin(), sums.end(), 0u) != sums.end()) return false;
-  // Piece by piece, whose sums are made while it is in the processor's cache.
+  // The sums of a piece are made while it is in the processor's cache.
   for (size_t at = 0; at < out.size(); at += kPieceBytes) {
     const absl::Span<uint8_t> piece = out.subspan(at, kPieceBytes);
     if (!ReadAll(file->fd, piece.data(), piece.size(), file->bytes_at + offset + at)) return false;
