@@ -174,6 +174,11 @@ struct JsonTokens::Finder {
 JsonTokens::JsonTokens() : finder_(std::make_unique<Finder>()) {}
 JsonTokens::~JsonTokens() = default;
 
+void JsonTokens::Clear() {
+  *finder_ = Finder();
+  count_ = 0;
+}
+
 std::string DescribeJsonFault(const JsonFault& fault) {
   return absl::StrCat("not JSON: ", fault.what, " (byte ", fault.offset, " of the text)");
 }

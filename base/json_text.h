@@ -46,6 +46,10 @@ class JsonTokens {
   // Finds the tokens of a text. `*is_utf8` is false if the fault is that bytes are no UTF-8, the
   // first of which is at the fault's offset: every other fault that is found here goes before.
   JsonFault Find(absl::string_view text, bool* is_utf8);
+  // What Find() takes of memory for a text of `bytes`, and keeps for the next one.
+  static uint64_t RoomFor(size_t bytes) { return uint64_t{bytes} * sizeof(uint32_t); }
+  // Gives it back. The tokens are gone.
+  void Clear();
 
   size_t count() const { return count_; }
   // The first byte of a token; 0, which begins none, behind the last one.

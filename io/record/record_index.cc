@@ -64,17 +64,11 @@ Built Build(const std::shared_ptr<RandomAccessFile>& file, const RecordAccess& a
 
 }  // namespace
 
-uint64_t RecordIndex::end(uint64_t ordinal) const {
-  uint64_t end = ordinal + 1 < offsets_.size() ? offsets_[ordinal + 1] : data_.records_end;
-  if (damage_.empty()) return end;
-  const auto behind = std::upper_bound(
-      damage_.begin(), damage_.end(), offsets_[ordinal],
-      [](uint64_t offset, const Damage& damage) { return offset < damage.offset; });
+uint64_t RecordIndex::InFrontOfDamage(uint64_t offset, uint64_t end) const {
+  const auto behind =
+      std::upper_bound(damage_.begin(), damage_.end(), offset,
+                       [](uint64_t place, const Damage& damage) { return place < damage.offset; });
   return behind == damage_.end() ? end : std::min(end, behind->offset);
-}
-
-uint64_t RecordIndex::length(uint64_t ordinal) const {
-  return std::min(end(ordinal) - offsets_[ordinal] - data_.overhead_bytes, kMaxRecordBytes);
 }
 
 Built LoadOrBuildIndex(const std::shared_ptr<RandomAccessFile>& file, const RecordAccess& access,

@@ -43,6 +43,7 @@
 #include "io/file/damage.h"
 #include "io/record/index_store.h"
 #include "io/record/record_access.h"
+#include "io/record/record_chunk.h"
 #include "io/record/record_offsets.h"
 
 namespace penstock {
@@ -66,9 +67,20 @@ class RecordIndex {
   // Of the record's header in the file. REQUIRES: ordinal < size(), here and below.
   uint64_t offset(uint64_t ordinal) const { return offsets_[ordinal]; }
   // Of the record's data, as RecordAccess::Open() takes it; at most kMaxRecordBytes.
-  uint64_t length(uint64_t ordinal) const;
+  uint64_t length(uint64_t ordinal) const { return extent(ordinal).length; }
   // Where reading goes on behind the record, in front of any damage there.
-  uint64_t end(uint64_t ordinal) const;
+  uint64_t end(uint64_t ordinal) const { return EndOf(ordinal, offsets_[ordinal]); }
+
+  // offset() and length() at once.
+  struct Extent {
+    uint64_t offset;
+    uint64_t length;
+  };
+  Extent extent(uint64_t ordinal) const {
+    const uint64_t offset = offsets_[ordinal];
+    const uint64_t length = EndOf(ordinal, offset) - offset - data_.overhead_bytes;
+    return {offset, length < kMaxRecordBytes ? length : kMaxRecordBytes};
+  }
 
   // What was left out, by offset.
   const std::vector<Damage>& damage() const { return damage_; }
@@ -81,6 +93,13 @@ class RecordIndex {
   const RecordOffsets& offsets() const { return offsets_; }
 
  private:
+  uint64_t EndOf(uint64_t ordinal, uint64_t offset) const {
+    const uint64_t end = ordinal + 1 < offsets_.size() ? offsets_[ordinal + 1] : data_.records_end;
+    return damage_.empty() ? end : InFrontOfDamage(offset, end);
+  }
+  // The damage behind `offset`, if that comes before `end`.
+  uint64_t InFrontOfDamage(uint64_t offset, uint64_t end) const;
+
   const RecordOffsets offsets_;
   const std::vector<Damage> damage_;
   const Data data_;

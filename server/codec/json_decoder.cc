@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/large_charge.h"
 #include "base/staying_room.h"
 #include "base/stop_flag.h"
 #include "base/utf8.h"
@@ -18,6 +19,10 @@ constexpr size_t kShownBytes = 40;
 // Of a list's item, as StopLook counts it.
 constexpr uint64_t kItemWork = 64;
 constexpr size_t kNotFound = ~size_t{0};
+// So many items of lists are decoded before what their values take is charged again.
+constexpr uint64_t kItemsPerCharge = 4096;
+// Documents beyond it leave no memory to the next one, which nobody is charged for.
+constexpr size_t kKeptDocumentBytes = size_t{4} << 20;
 
 std::string Shown(absl::string_view text) {
   return absl::StrCat(ReadableUtf8(text, kShownBytes), text.size() > kShownBytes ? "…" : "");
@@ -66,6 +71,7 @@ class JsonDecoder::Walk {
     } else {
       (void)Visit(0, 0, &end);
     }
+    ChargeValues();
     return std::move(status_);
   }
 
@@ -152,6 +158,7 @@ class JsonDecoder::Walk {
     StopLook look;
     while (tokens_.kind(token) != ']') {
       look.Did(kItemWork);
+      if (++items_ % kItemsPerCharge == 0) ChargeValues();
       for (const int child : node.places) {
         if (paths_.node(child).step.place == place) scratch_.found[child] = token;
       }
@@ -174,6 +181,14 @@ class JsonDecoder::Walk {
   }
 
   // --- values ---
+
+  // What the values have grown by since the last time. A list has at most doubled meanwhile.
+  void ChargeValues() {
+    uint64_t bytes = 0;
+    for (const JsonValues& values : scratch_.values) bytes += JsonValuesBytes(values);
+    if (bytes > charged_) charge_.Add(bytes - charged_);
+    charged_ = std::max(charged_, bytes);
+  }
 
   bool Put(size_t field, int index, size_t token) {
     const JsonField& wanted = fields_[field];
@@ -331,8 +346,29 @@ class JsonDecoder::Walk {
   JsonScratch& scratch_;
   const JsonTokens& tokens_;
   bool defers_ = false;
+  uint64_t items_ = 0;    // of lists, that were gone through
+  LargeCharge charge_;    // for the values
+  uint64_t charged_ = 0;  // of it
   JsonFault of_earlier_;  // of values whose key came again
   absl::Status status_;
+};
+
+// Gives back what a large document took, when it is done or given up.
+class JsonDecoder::Leaving {
+ public:
+  Leaving(size_t document_bytes, JsonScratch& scratch)
+      : is_large_(document_bytes > kKeptDocumentBytes), scratch_(scratch) {}
+  ~Leaving() {
+    if (!is_large_) return;
+    scratch_.tokens.Clear();
+    std::vector<JsonValues>().swap(scratch_.values);
+  }
+  Leaving(const Leaving&) = delete;
+  Leaving& operator=(const Leaving&) = delete;
+
+ private:
+  const bool is_large_;
+  JsonScratch& scratch_;
 };
 
 JsonDecoder::JsonDecoder(std::vector<JsonField> fields, JsonErrors errors)
@@ -340,10 +376,14 @@ JsonDecoder::JsonDecoder(std::vector<JsonField> fields, JsonErrors errors)
 
 absl::Status JsonDecoder::Decode(absl::string_view document, absl::Span<const Target> targets,
                                  Arena& arena, JsonScratch& scratch) const {
+  LargeCharge charge;
+  charge.Add(JsonTokens::RoomFor(document.size()));
+  const Leaving leaving(document.size(), scratch);
   bool is_utf8 = true;
   JsonFault fault = scratch.tokens.Find(document, &is_utf8);
   if (!is_utf8 && errors_ == JsonErrors::kReplace) {
     const std::string replaced = ReplaceNoUtf8(document);
+    charge.Add(replaced.size() + JsonTokens::RoomFor(replaced.size() - document.size()));
     auto* const kept = reinterpret_cast<char*>(arena.Allocate(replaced.size()));
     std::memcpy(kept, replaced.data(), replaced.size());
     fault = scratch.tokens.Find({kept, replaced.size()}, &is_utf8);

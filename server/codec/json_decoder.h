@@ -55,6 +55,7 @@ class JsonDecoder {
 
  private:
   class Walk;
+  class Leaving;
 
   const std::vector<JsonField> fields_;
   const JsonErrors errors_;

@@ -54,6 +54,13 @@ void ClearJsonValues(const JsonField& field, uint8_t* to, JsonValues* values) {
   }
 }
 
+uint64_t JsonValuesBytes(const JsonValues& values) {
+  uint64_t bytes = values.bytes.capacity() + values.sizes.capacity() * sizeof(uint32_t);
+  for (const std::vector<int64_t>& splits : values.splits)
+    bytes += splits.capacity() * sizeof(int64_t);
+  return bytes;
+}
+
 int64_t EndJsonAxis(size_t level, JsonValues* values) {
   const int64_t items = level + 1 == values->splits.size()
                             ? static_cast<int64_t>(values->count)

@@ -28,6 +28,9 @@ struct JsonValues {
 // took is given back.
 void ClearJsonValues(const JsonField& field, uint8_t* to, JsonValues* values);
 
+// Memory that the lists take.
+uint64_t JsonValuesBytes(const JsonValues& values);
+
 // One more of a field of numbers: DTypeSize() bytes.
 inline void AppendJsonNumber(const JsonField& field, const uint8_t* value, JsonValues* values) {
   const size_t size = DTypeSize(field.type.dtype);

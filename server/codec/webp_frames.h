@@ -2,8 +2,8 @@
 // of libwebp's WebPAnimDecoder, which cannot be stopped within a frame.
 //
 // Threads:  one thread at a time.
-// Owns:     libwebp's list of frames, and two canvases of four bytes a pixel, which are charged to
-//           the thread's account; never the data.
+// Owns:     libwebp's list of frames, and two canvases of four bytes a pixel, all of which is
+//           charged to the thread's account; never the data.
 // Cost:     as WebPAnimDecoder: libwebp decodes each frame; the canvas is copied twice for each.
 //
 // A frame is drawn over what stood there, or blended with it by its alpha; a frame may ask that
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/large_charge.h"
 #include "base/memory_block.h"
 
 struct WebPDemuxer;
@@ -45,12 +46,14 @@ class WebpFrames {
     void operator()(WebPDemuxer* frames) const;
   };
 
-  WebpFrames(std::unique_ptr<WebPDemuxer, Delete> frames, int64_t pixels_at_once);
+  WebpFrames(std::unique_ptr<LargeCharge> list, std::unique_ptr<WebPDemuxer, Delete> frames,
+             int64_t pixels_at_once);
   bool IsKey(const Frame& frame) const;
   bool Decode(const uint8_t* data, size_t size, const Place& place) const;
   void Blend(const Place& place) const;
   void BlendRow(int64_t y, int64_t left, int64_t right) const;
 
+  const std::unique_ptr<LargeCharge> list_;  // for what frames_ keeps
   const std::unique_ptr<WebPDemuxer, Delete> frames_;
   const int64_t pixels_at_once_;
   int64_t width_ = 0, height_ = 0, count_ = 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_account.h"
 #include "tests/support/catch.h"
 #include "tests/support/decoded_frames.h"
 #include "tests/support/golden.h"
@@ -291,6 +292,22 @@ TEST_CASE("fault 35: webp: a large frame of an animation looks for a stop all ov
       });
     }
   }
+}
+
+TEST_CASE("fault 35: webp: what libwebp lists of an animation is charged before it does so") {
+  MemoryAccount::Options options;
+  options.name = "pipeline p";
+  options.limit = "the limit";
+  options.bytes_max = uint64_t{64} << 20;
+  const auto account = MemoryAccount::Create(std::move(options));
+  const MemoryAccount::Scope charged(account.get());
+  std::string chunks = Frames(9, 8, 3).substr(12);
+  FramesShape shape;
+  CHECK(Decode(File(chunks), {}, &shape).ok());
+  // A million empty chunks that nobody knows.
+  for (int i = 0; i < 1 << 20; ++i) chunks += Chunk("XXXX", "");
+  CHECK_THROWS_AS(Decode(File(chunks), {}, &shape), MemoryLimitError);
+  CHECK(account->taken() == 0);
 }
 
 TEST_CASE("fault 21b: webp: sizes are checked before anything is allocated") {

@@ -369,8 +369,8 @@ GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
 }
 
 RecordRef GlobalRecords::Find(const Place& place) const {
-  const RecordIndex& index = *indices_[place.file];
-  return {nullptr, index.offset(place.in_file), static_cast<uint32_t>(index.length(place.in_file)),
+  const RecordIndex::Extent record = indices_[place.file]->extent(place.in_file);
+  return {nullptr, record.offset, static_cast<uint32_t>(record.length),
           files_.files.first + place.file, 0};
 }
 

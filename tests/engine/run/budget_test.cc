@@ -1,6 +1,7 @@
 // Fault 35: what a pipeline computes and keeps has a limit. Whatever grows ends the stream with an
 // error that names it, and not the process.
 #include <algorithm>
+#include <fstream>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -139,6 +140,45 @@ TEST_CASE("what a function keeps until its row is made is within the limit") {
     CHECK(absl::IsResourceExhausted(within.status));
     CHECK(account->taken() == 0);
     CHECK(RunWithin(*Account(512 * kMiB), spec, {.workers = 1}).status.ok());
+  }
+}
+
+TEST_CASE("what is decoded of a document is within the limit, and leaves nothing behind") {
+  ScratchFolder folder;
+  const auto line = [&](const std::string& name, absl::string_view document) {
+    std::ofstream(folder / name) << document << "\n";
+    return folder / name;
+  };
+  // 6 MiB each: a token a byte, numbers of two bytes, lists of three, strings of three.
+  std::string numbers = "{\"v\":[1", lists = "{\"v\":[[]", strings = "{\"v\":[\"\"";
+  for (int i = 0; i < 3 << 20; ++i) numbers += ",1";
+  for (int i = 0; i < 2 << 20; ++i) {
+    lists += ",[]";
+    strings += ",\"\"";
+  }
+  const struct {
+    std::string file;
+    const char* feature;
+    uint64_t limit;  // the document and its row alone have room
+  } cases[] = {
+      {line("numbers", numbers + "]}"), "dtype: 'int64' shape: -1", 60 * kMiB},
+      {line("lists", lists + "]}"), "dtype: 'int64' shape: -1 shape: -1", 60 * kMiB},
+      {line("strings", strings + "]}"), "dtype: 'string' shape: -1", 40 * kMiB},
+  };
+  for (const auto& [file, feature, limit] : cases) {
+    INFO(file);
+    const std::string spec = absl::StrCat("stage { json_lines { files: '", file,
+                                          "' } } stage { decode_json { feature { name: 'v' ",
+                                          feature, " } } } stage { batch { batch_size: 1 } }");
+    const auto account = Account(limit);
+    const RunResult within = RunWithin(*account, spec, {.workers = 1});
+    INFO(within.status.ToString());
+    CHECK(absl::StrContains(within.status.message(), "takes more memory"));
+    CHECK(account->taken() == 0);
+    const RunResult whole = RunWithin(*Account(1024 * kMiB), spec, {.workers = 1});
+    INFO(whole.status.ToString());
+    // A batch of it is larger than a slot of the tests' ring.
+    CHECK(absl::StrContains(whole.status.message(), "batch larger than slot"));
   }
 }
 
