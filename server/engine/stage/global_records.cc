@@ -331,8 +331,26 @@ std::vector<std::pair<uint32_t, Damage>> GlobalRecords::damage() const {
   return found;
 }
 
+namespace {
+
+// The one that this thread asked for last, if it is the same: a worker asks again for each block
+// of rows, and making one takes as long as finding ten records.
+const Permutation& PermutationOf(uint64_t size, uint64_t key, uint64_t epoch) {
+  struct Last {
+    uint64_t key;
+    uint64_t epoch;
+    Permutation permutation;
+  };
+  static constinit thread_local std::optional<Last> last;
+  if (!last || last->permutation.size() != size || last->key != key || last->epoch != epoch)
+    last.emplace(Last{key, epoch, Permutation(size, key, epoch)});
+  return last->permutation;
+}
+
+}  // namespace
+
 GlobalRecords::Order::Order(const GlobalRecords& records, uint64_t epoch)
-    : all_(records.size(), records.key_, epoch) {
+    : all_(PermutationOf(records.size(), records.key_, epoch)) {
   const GlobalReach& reach = records.reach_;
   if (reach.block_size != 0)
     blocks_.emplace(records.size(), reach.block_size, reach.group_blocks, records.key_, epoch);
