@@ -111,7 +111,6 @@ class TestConsumer {
     REQUIRE(status.ok());
     id_ = handle.id;
     start_ = handle.start_step;
-    control_fd_ = handle.control_fd;
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     daemon_end_ = Descriptor(ends[0]);
@@ -122,9 +121,10 @@ class TestConsumer {
                                    .consumer = handle.id,
                                    .start_step = handle.start_step};
     Mapped mapped;
+    page_ = reinterpret_cast<ControlPage*>(MappedAt(handle.control_fd));
     if (kOneMap) {
       mapped.segment = MappedAt(handle.segment_fd);
-      mapped.page = reinterpret_cast<ControlPage*>(MappedAt(handle.control_fd));
+      mapped.page = page_;
     }
     const Status opened = Reader::Open(attachment, &reader_, times, mapped);
     INFO(opened.message);
@@ -135,7 +135,7 @@ class TestConsumer {
   uint32_t id() const { return id_; }
   uint64_t start() const { return start_; }
   // Until Detach().
-  ControlPage& page() { return *reinterpret_cast<ControlPage*>(MappedAt(control_fd_)); }
+  ControlPage& page() { return *page_; }
 
   // The next step, which must be ready.
   Lease Take() {
@@ -154,7 +154,7 @@ class TestConsumer {
   Writer* writer_;
   uint32_t id_ = 0;
   uint64_t start_ = 0;
-  int control_fd_ = -1;  // the writer's
+  ControlPage* page_ = nullptr;  // as the writer has mapped it
   Descriptor daemon_end_;
   std::unique_ptr<Reader> reader_;
 };
