@@ -1,5 +1,6 @@
 """The worker process of Python functions, without a daemon: what it makes of sheets, and what it says of results that are none."""
 
+import fcntl
 import json
 import mmap
 import os
@@ -37,7 +38,9 @@ class Desk:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.stack = os.memfd_create("stack")
-        beyond = [os.dup2(fd, 40 + i, True) for i, fd in enumerate((file.file, *self.files, theirs.fileno(), self.stack))]
+        # Numbers that are free here, and none of those that the process gets them by.
+        mine = (file.file, *self.files, theirs.fileno(), self.stack)
+        beyond = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 40) for fd in mine]
         actions = [(os.POSIX_SPAWN_DUP2, fd, 3 + i) for i, fd in enumerate(beyond)]
         environment = dict(variable.split("=", 1) for variable in header["environment"])
         arguments = [header["program"], *header["flags"], "-c", BOOTSTRAP, header["script"], str(len(configuration)), str(os.getpid())]
