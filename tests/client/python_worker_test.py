@@ -38,7 +38,7 @@ class Desk:
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(60)
         self.stack = os.memfd_create("stack")
-        # Numbers that are free here, and none of those that the process gets them by.
+        # Free descriptors above 3 to 7, which the worker gets them by.
         mine = (file.file, *self.files, theirs.fileno(), self.stack)
         beyond = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 40) for fd in mine]
         actions = [(os.POSIX_SPAWN_DUP2, fd, 3 + i) for i, fd in enumerate(beyond)]
