@@ -90,6 +90,7 @@ class JsonTokenizer final : public Tokenizer {
   absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens, bool,
                       std::string* text) const override {
     std::vector<std::string> tokens;
+    tokens.reserve(ids.size());
     StopLook look;
     for (size_t i = 0; i < ids.size(); ++i) {
       look.Did(kTokenWork);
@@ -109,6 +110,7 @@ class JsonTokenizer final : public Tokenizer {
     }
     text->clear();
     for (size_t i = 0; i < tokens.size(); ++i) {
+      look.Did(kTokenWork);
       if (i > 0 && parts_.decoder == nullptr) text->push_back(' ');
       text->append(tokens[i]);
     }

@@ -13,6 +13,7 @@ class ByteFallback final : public Decoder {
  public:
   void Apply(std::vector<std::string>* tokens) const override {
     std::vector<std::string> result;
+    result.reserve(tokens->size());
     std::string bytes;
     const auto end_bytes = [&] {
       if (bytes.empty()) return;

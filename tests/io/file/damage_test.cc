@@ -427,9 +427,9 @@ TEST_CASE("fault 62: a length that would lead beyond 2^63 or 2^64 is an error at
 }
 
 TEST_CASE("fault 35: the search for the next record looks for a stop all over the damage") {
-  const std::string zeros(size_t{32} << 20, '\0');
+  const auto zeros = InMemory(std::string(size_t{32} << 20, '\0'));
   test::CheckStopsSoon([&] {
-    const Found found = test::ReadStream(InMemory(zeros), Compression::kNone, kSkip);
+    const Found found = test::ReadStream(zeros, Compression::kNone, kSkip);
     CHECK(found.records.empty());
   });
 }
