@@ -29,6 +29,8 @@ class PatientOnce {
       }
     }
   }
+  // Whether a call has returned; what the work did is seen then.
+  bool is_done() const { return done_.load(std::memory_order_acquire); }  // SYNC patient-once
 
  private:
   std::mutex mutex_;

@@ -12,6 +12,7 @@ class LocatedTfrecordFormat final : public RecordFormat {
  public:
   std::string ContentKey() const override { return TfrecordFormat()->ContentKey(); }
   const RecordAccess* access() const override { return TfrecordFormat()->access(); }
+  bool are_located() const override { return true; }
   bool has_checksums() const override { return TfrecordFormat()->has_checksums(); }
   uint32_t header_bytes() const override { return TfrecordFormat()->header_bytes(); }
   absl::Status Check() const override { return TfrecordFormat()->Check(); }

@@ -11,8 +11,8 @@
 
 namespace penstock {
 
-// TfrecordFormat() in everything but the reads of plain files (engine/read/read_queue.h), which go
-// by this being the format.
+// TfrecordFormat() in everything but the reads of plain files (engine/read/read_queue.h), which ask
+// RecordFormat::are_located().
 const std::shared_ptr<const RecordFormat>& LocatedTfrecords();
 
 }  // namespace penstock

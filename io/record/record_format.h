@@ -34,6 +34,10 @@ class RecordFormat {
   // without them that begins as gzip or zstd do is refused.
   virtual bool has_checksums() const { return false; }
 
+  // Whether small records, too, are only located where a plain file is in memory, as long ones are;
+  // whoever computes one copies and checks its bytes (located_tfrecords.h).
+  virtual bool are_located() const { return false; }
+
   // From a record's offset to its data.
   virtual uint32_t header_bytes() const { return 0; }
 

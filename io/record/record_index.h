@@ -69,7 +69,9 @@ class RecordIndex {
   // Of the record's data, as RecordAccess::Open() takes it; at most kMaxRecordBytes.
   uint64_t length(uint64_t ordinal) const { return extent(ordinal).length; }
   // Where reading goes on behind the record, in front of any damage there.
-  uint64_t end(uint64_t ordinal) const { return EndOf(ordinal, offsets_[ordinal]); }
+  uint64_t end(uint64_t ordinal) const {
+    return EndOf(offsets_.PairAt(ordinal, data_.records_end));
+  }
 
   // offset() and length() at once.
   struct Extent {
@@ -77,9 +79,9 @@ class RecordIndex {
     uint64_t length;
   };
   Extent extent(uint64_t ordinal) const {
-    const uint64_t offset = offsets_[ordinal];
-    const uint64_t length = EndOf(ordinal, offset) - offset - data_.overhead_bytes;
-    return {offset, length < kMaxRecordBytes ? length : kMaxRecordBytes};
+    const RecordOffsets::Pair at = offsets_.PairAt(ordinal, data_.records_end);
+    const uint64_t length = EndOf(at) - at.offset - data_.overhead_bytes;
+    return {at.offset, length < kMaxRecordBytes ? length : kMaxRecordBytes};
   }
 
   // What was left out, by offset.
@@ -93,9 +95,8 @@ class RecordIndex {
   const RecordOffsets& offsets() const { return offsets_; }
 
  private:
-  uint64_t EndOf(uint64_t ordinal, uint64_t offset) const {
-    const uint64_t end = ordinal + 1 < offsets_.size() ? offsets_[ordinal + 1] : data_.records_end;
-    return damage_.empty() ? end : InFrontOfDamage(offset, end);
+  uint64_t EndOf(const RecordOffsets::Pair& at) const {
+    return damage_.empty() ? at.next : InFrontOfDamage(at.offset, at.next);
   }
   // The damage behind `offset`, if that comes before `end`.
   uint64_t InFrontOfDamage(uint64_t offset, uint64_t end) const;

@@ -59,6 +59,23 @@ class RecordOffsets {
     if ((line.base & kWide) != 0) return wide_[(line.base & ~kWide) + in_line];
     return line.base + (uint64_t{line.distances[in_line]} << shift_);
   }
+  // The offset of a record and of the next one; `behind` in the place of that of the last one's.
+  struct Pair {
+    uint64_t offset;
+    uint64_t next;
+  };
+  Pair PairAt(uint64_t ordinal, uint64_t behind) const {
+    if (distance_ == 0) {
+      const Line& line = lines_[ordinal / kPerLine];
+      const uint64_t in_line = ordinal % kPerLine;
+      // Mostly one line has both.
+      if (in_line + 1 < kPerLine && ordinal + 1 < size_ && (line.base & kWide) == 0) {
+        return {line.base + (uint64_t{line.distances[in_line]} << shift_),
+                line.base + (uint64_t{line.distances[in_line + 1]} << shift_)};
+      }
+    }
+    return {(*this)[ordinal], ordinal + 1 < size_ ? (*this)[ordinal + 1] : behind};
+  }
   // What a look-up will touch first, to be fetched ahead.
   const void* Entry(uint64_t ordinal) const { return lines_ + ordinal / kPerLine; }
   // The first record at or behind `offset`; size() where there is none.

@@ -82,7 +82,8 @@ class AssertCardinalityOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::AssertCardinality> kAssertCardinality(
-    "assert_cardinality", {.gives = Given::kOneEach, .keeps_elements = false},
+    "assert_cardinality",
+    {.gives = Given::kOneEach, .keeps_elements = false, .counts_failures = true},
     [](const v1::AssertCardinality& options, PlanBuilder& plan) -> absl::Status {
       if (options.cardinality() < -1) {
         return absl::InvalidArgumentError(absl::StrCat(

@@ -67,7 +67,7 @@ class NumberChooser final : public Chooser {
 };
 
 const OpRegistration<v1::ChooseFromDatasets> kChooseFromDatasets(
-    "choose_from_datasets", {},
+    "choose_from_datasets", {.counts_failures = true},
     [](const v1::ChooseFromDatasets& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       if (plan.structure() != "null" ||

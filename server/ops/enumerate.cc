@@ -57,7 +57,7 @@ class EnumerateOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Enumerate> kEnumerate(
-    "enumerate", {.gives = Given::kOneEach, .keeps_elements = false},
+    "enumerate", {.gives = Given::kOneEach, .keeps_elements = false, .counts_failures = true},
     [](const v1::Enumerate& options, PlanBuilder& plan) -> absl::Status {
       if (absl::Status status = plan.EndBatches(); !status.ok()) return status;
       const FileRange files = plan.AddFiles({FileEntry{}});

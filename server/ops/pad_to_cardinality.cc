@@ -159,7 +159,7 @@ class PadOp final : public OrderOp {
 };
 
 const OpRegistration<v1::PadToCardinality> kPadToCardinality(
-    "pad_to_cardinality", {},
+    "pad_to_cardinality", {.counts_failures = true},
     [](const v1::PadToCardinality& options, PlanBuilder& plan) -> absl::Status {
       if (options.cardinality() < 0) {
         return absl::InvalidArgumentError(

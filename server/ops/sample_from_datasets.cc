@@ -84,6 +84,7 @@ const OpRegistration<v1::SampleFromDatasets> kSampleFromDatasets(
     "sample_from_datasets",
     {.place = OpPlace::kAnywhere,
      .keeps_elements = false,
+     .counts_failures = true,
      .weights = v1::SampleFromDatasets::kWeightFieldNumber,
      .seed = v1::SampleFromDatasets::kSeedFieldNumber,
      .may_change = {v1::SampleFromDatasets::kWeightFieldNumber}},

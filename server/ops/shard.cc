@@ -84,7 +84,7 @@ class ShardOp final : public ChainedOrderOp {
 };
 
 const OpRegistration<v1::Shard> kShard(
-    "shard", {.keeps_elements = false},
+    "shard", {.keeps_elements = false, .counts_failures = true},
     [](const v1::Shard& options, PlanBuilder& plan) -> absl::Status {
       if (options.num_shards() < 1) {
         return absl::InvalidArgumentError(

@@ -357,7 +357,8 @@ absl::Status PlanGlobal(const v1::Shuffle& options, uint64_t key, bool reshuffle
 }
 
 const OpRegistration<v1::Shuffle> kShuffle(
-    "shuffle", {.gives = Given::kOneEach, .seed = v1::Shuffle::kSeedFieldNumber},
+    "shuffle",
+    {.gives = Given::kOneEach, .counts_failures = true, .seed = v1::Shuffle::kSeedFieldNumber},
     [](const v1::Shuffle& options, PlanBuilder& plan) -> absl::Status {
       v1::Shuffle& resolved = *plan.stage_spec().mutable_shuffle();
       if (!resolved.has_seed()) resolved.set_seed(DrawSeed());

@@ -135,8 +135,12 @@ absl::Status PlanZip(const v1::Zip& options, PlanBuilder& plan) {
   return absl::OkStatus();
 }
 
-const OpRegistration<v1::Zip> kZip(
-    "zip", {.place = OpPlace::kAnywhere, .keeps_elements = false, .joins_in_step = true}, PlanZip);
+const OpRegistration<v1::Zip> kZip("zip",
+                                   {.place = OpPlace::kAnywhere,
+                                    .keeps_elements = false,
+                                    .joins_in_step = true,
+                                    .counts_failures = true},
+                                   PlanZip);
 
 }  // namespace
 }  // namespace penstock

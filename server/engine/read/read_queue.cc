@@ -9,7 +9,6 @@
 #include "base/far_file.h"
 #include "base/memory_account.h"
 #include "base/pending_call.h"
-#include "io/record/located_tfrecords.h"
 #include "io/record/near_records.h"
 #include "io/record/tfrecord_reader.h"
 #include "server/engine/read/far_chunk.h"
@@ -83,11 +82,6 @@ absl::Status ReadFar(FarFile& file, ReadRequest* request, CellCache& cells, Reco
   if (!request->end_of_file) file.WillNeed(request->next_offset, kChunkBytes);
   if (chunk->error.ok()) return absl::OkStatus();
   return WithFarAddress(chunk->error, file, chunk->error_offset);
-}
-
-// Whether small records of a file in memory are only located.
-bool AreLocated(const ReadRequest& request) {
-  return request.format->stream.format == LocatedTfrecords();
 }
 
 // Whether a map of the file that they are of is worth its room.
@@ -228,7 +222,7 @@ bool ChunkReader::ReadMapped(RandomAccessFile& file, ReadRequest* request) {
   if (!near.range) return false;
   const PendingCall call("reading", file.path(), request->offset);
   const absl::Span<const uint8_t> there(map->file().bytes() + request->offset, bytes);
-  const bool locates = AreLocated(*request);
+  const bool locates = request->format->stream.format->are_located();
   const MappedFrames taken =
       locates ? LocateMappedFrames(there, request->offset, request->file, &request->records)
               : CopyMappedFrames(there, request->offset, request->file, cells_, &request->records);
@@ -269,7 +263,8 @@ absl::Status ChunkReader::Read(const std::shared_ptr<RandomAccessFile>& file,
     return absl::OkStatus();
   } else {
     ReadChunk(*file, request->offset, request->expect_late, &chunk, format.stream.on_damage,
-              AreLocated(*request) ? DamagedData::kIsLeft : DamagedData::kEndsChunk);
+              request->format->stream.format->are_located() ? DamagedData::kIsLeft
+                                                            : DamagedData::kEndsChunk);
     if (MostAreSmall(chunk.records)) request->files->KeepMap(request->file, *file);
   }
   request->records.reserve(chunk.records.size());

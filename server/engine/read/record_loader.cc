@@ -30,8 +30,9 @@ RowStatus LoadRecords(RowReferences rows, FileTable& files, const RecordAccess* 
     bytes_read += record.length + around;
     if (record.in_map) {
       uint64_t length = record.length;
-      const bool at_end =
-          record.offset + around + length == files.manifest()[record.file].size_bytes;
+      // Frames say themselves where they end.
+      const bool at_end = !shape.is_framed && record.offset + around + length ==
+                                                  files.manifest()[record.file].size_bytes;
       if (access->Open(const_cast<uint8_t*>(bytes[row].data), &length, at_end)) {
         bytes[row].size = length;
         continue;

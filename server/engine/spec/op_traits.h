@@ -64,6 +64,9 @@ struct OpTraits {
   // Whether its inputs advance together, so that an element that is left out of one of them puts
   // the others out of step.
   bool joins_in_step = false;
+  // Whether elements on which a stage before the op fails count in it, where an ignore_errors
+  // follows. Of one that does not, the elements are those of a filter in the place of the failures.
+  bool counts_failures = false;
   // Set where elements on which a stage before the op fails are left out: reads within which
   // limits.
   std::function<absl::Status(const google::protobuf::Message& options, SkipLimits* limits)>

@@ -392,10 +392,8 @@ RecordRef GlobalRecords::Find(const Place& place) const {
           files_.files.first + place.file, 0};
 }
 
-const MappedFile* GlobalRecords::Map(uint32_t file, FileTable& files) const {
-  Mapping& mapping = maps_[file - files_.files.first];
+void GlobalRecords::MakeMap(uint32_t file, FileTable& files, Mapping& mapping) const {
   mapping.once.Call([&] { mapping.map = files.Map(file); });
-  return mapping.map.get();
 }
 
 OrderFactory GlobalOrder(std::shared_ptr<GlobalRecords> records, const std::string& stage,

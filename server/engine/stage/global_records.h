@@ -91,7 +91,12 @@ class GlobalRecords {
   void Announce(uint64_t begin, uint64_t end, FileTable& files) const;
 
   // Null where the file cannot be mapped.
-  const MappedFile* Map(uint32_t file, FileTable& files) const;
+  const MappedFile* Map(uint32_t file, FileTable& files) const {
+    Mapping& mapping = maps_[file - files_.files.first];
+    if (!mapping.once.is_done()) [[unlikely]]
+      MakeMap(file, files, mapping);
+    return mapping.map.get();
+  }
 
  private:
   const IndexedFiles files_;
@@ -106,6 +111,7 @@ class GlobalRecords {
     PatientOnce once;
     std::unique_ptr<MappedFile> map;
   };
+  void MakeMap(uint32_t file, FileTable& files, Mapping& mapping) const;
   mutable std::vector<Mapping> maps_;
 };
 
