@@ -147,7 +147,8 @@ TEST_CASE("Every op: chains that were drawn keep the contract too") {
     contract.CheckCursors(seed);
     with_batches += contract.reference().batches.size() > 2;
   }
-  CHECK(with_batches > 50);
+  // A third. Another op among those that are drawn makes other chains, some of them shorter.
+  CHECK(with_batches > 40);
 }
 
 // Behind damage nothing comes, and before it everything.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -10,6 +11,7 @@
 #include "tests/support/pipeline.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shards.h"
+#include "tests/support/stages.h"
 
 namespace penstock::test {
 namespace {
@@ -193,6 +195,24 @@ TEST_CASE("shard leaves out many elements at once") {
   CHECK(elements("stage { skip { count: 5 } } stage { shard { num_shards: 2 } } stage { shard { "
                  "num_shards: 2 index: 1 } } stage { skip { count: 3 } }") ==
         std::vector<int64_t>{19, 23});
+}
+
+TEST_CASE("What leaves out elements refuses what is no number for it") {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"take { count: -2 }", "stage take: count: expected -1 (all) or at least 0, found -2"},
+      {"skip { count: -2 }", "stage skip: count: expected -1 (all) or at least 0, found -2"},
+      {"shard {}", "stage shard: num_shards: expected at least 1, found 0"},
+      {"shard { num_shards: -3 }", "stage shard: num_shards: expected at least 1, found -3"},
+      {"shard { num_shards: 3 index: 3 }", "stage shard: index: expected 0 to 2, found 3"},
+      {"shard { num_shards: 3 index: -1 }", "stage shard: index: expected 0 to 2, found -1"},
+  };
+  for (const auto& [stage, message] : kCases) {
+    INFO(stage);
+    const absl::Status status =
+        PlanText(Stages(absl::StrCat("range { stop: 9 } | ", stage))).status();
+    CHECK(absl::IsInvalidArgument(status));
+    CHECK_THAT(std::string(status.message()), Catch::Contains(message));
+  }
 }
 
 TEST_CASE("The epoch of a batch is that of its first row") {
