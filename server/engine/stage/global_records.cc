@@ -201,15 +201,14 @@ class GlobalLoaderImpl final : public ColumnLoader {
     const RecordShape& shape = records_->access().shape();
     const uint64_t around = shape.header_bytes + shape.footer_bytes;
     for (uint32_t i = 0; i < count; ++i) {
-      const uint64_t epoch_of_pass = own[i]->epoch;
-      *own[i] = records_->Find(places[i]);
-      own[i]->epoch = epoch_of_pass;
-      own[i]->resolved = 1;
-      if (own[i]->length > kLateRecordBytes) continue;
-      const MappedFile* const map = records_->Map(own[i]->file, files);
-      if (map == nullptr || own[i]->offset + around + own[i]->length > map->size()) continue;
-      own[i]->data = map->bytes() + own[i]->offset + shape.header_bytes;
-      own[i]->in_map = 1;
+      RecordRef& record = *own[i];
+      records_->Find(places[i], &record);
+      record.resolved = 1;
+      if (record.length > kLateRecordBytes) continue;
+      const MappedFile* const map = records_->Map(record.file, files);
+      if (map == nullptr || record.offset + around + record.length > map->size()) continue;
+      record.data = map->bytes() + record.offset + shape.header_bytes;
+      record.in_map = 1;
     }
   }
 
@@ -384,12 +383,6 @@ GlobalRecords::Place GlobalRecords::PlaceOf(uint64_t ordinal) const {
   const auto file = static_cast<uint32_t>(end - ends_.data());
   const uint64_t in_file = ordinal - (file == 0 ? 0 : end[-1]);
   return {in_file, file};
-}
-
-RecordRef GlobalRecords::Find(const Place& place) const {
-  const RecordIndex::Extent record = indices_[place.file]->extent(place.in_file);
-  return {nullptr, record.offset, static_cast<uint32_t>(record.length),
-          files_.files.first + place.file, 0};
 }
 
 void GlobalRecords::MakeMap(uint32_t file, FileTable& files, Mapping& mapping) const {

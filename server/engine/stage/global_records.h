@@ -72,7 +72,18 @@ class GlobalRecords {
   void Prefetch(const Place& place) const {
     __builtin_prefetch(indices_[place.file]->offsets().Entry(place.in_file));
   }
-  RecordRef Find(const Place& place) const;
+  RecordRef Find(const Place& place) const {
+    RecordRef record{};
+    Find(place, &record);
+    return record;
+  }
+  // Sets the record's file, offset and length, and nothing else of it.
+  void Find(const Place& place, RecordRef* record) const {
+    const RecordIndex::Extent extent = indices_[place.file]->extent(place.in_file);
+    record->offset = extent.offset;
+    record->length = static_cast<uint32_t>(extent.length);
+    record->file = files_.files.first + place.file;
+  }
 
   // Which record each place of the order is, for a while: by one thread, in about ascending places.
   class Order {
