@@ -291,6 +291,8 @@ def test_helpers_come_and_go_by_a_file(host, alone, tmp_path):
     def exchange(step):
         if step == 40:
             name("no address", "", "127.0.0.1:99999", f"  {second}", second)
+            # The trainer takes nothing meanwhile: a run may be over before the file is read again.
+            eventually(lambda: [each["address"] for each in one.stats().get("helpers", [])] == [second])
 
     def is_seen(found):
         return [each["address"] for each in found] == [second] and steps_of(found[0]) > 0
