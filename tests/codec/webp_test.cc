@@ -294,6 +294,24 @@ TEST_CASE("fault 35: webp: a large frame of an animation looks for a stop all ov
   }
 }
 
+TEST_CASE("fault 35: webp: an animation of many small frames looks for a stop between them") {
+  // No canvas and no image is long enough for a look by itself.
+  const std::string image = ImageChunks(Encoded(16, 16, /*has_alpha=*/true, true, 7));
+  std::vector<AnimationFrame> frames(64, {0, 0, 16, 16, false, true, image});
+  const std::string file = Animation(1024, 1000, /*has_alpha=*/true, frames);
+  const auto* const data = reinterpret_cast<const uint8_t*>(file.data());
+  // Kept, so that a run's time is that of the decoder.
+  std::vector<uint8_t> pixels(size_t{64} * 1024 * 1000 * 4);
+  test::CheckStopsSoon([&] {
+    WebpDecoder decoder;
+    const auto shape = decoder.Start(data, file.size(), {});
+    REQUIRE(shape.ok());
+    REQUIRE(shape->bytes() == static_cast<int64_t>(pixels.size()));
+    const bool decoded = decoder.Decode(pixels.data()).ok();
+    CHECK(decoded);
+  });
+}
+
 TEST_CASE("fault 35: webp: what libwebp lists of an animation is charged before it does so") {
   MemoryAccount::Options options;
   options.name = "pipeline p";

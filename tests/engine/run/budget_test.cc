@@ -1,8 +1,13 @@
 // Fault 35: what a pipeline computes and keeps has a limit. Whatever grows ends the stream with an
 // error that names it, and not the process.
+#include <malloc.h>
+
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,12 +22,13 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-std::shared_ptr<MemoryAccount> Account(uint64_t bytes_max) {
+std::shared_ptr<MemoryAccount> Account(uint64_t bytes_max, MemoryAccount::Guard guard = nullptr) {
   MemoryAccount::Options options;
   options.name = "pipeline p";
   options.bytes_max = bytes_max;
   options.limit = "the limit";
   options.memory_bytes = 4 * bytes_max;
+  options.guard = std::move(guard);
   return MemoryAccount::Create(std::move(options));
 }
 
@@ -39,11 +45,13 @@ std::string DoublingLets(int count) {
   return lets;
 }
 
-TEST_CASE("whatever grows without end meets the limit, with the stage") {
+struct Growing {
+  std::string what, stages, stage;
+};
+
+std::vector<Growing> GrowWithoutEnd() {
   const std::string kBatch = "stage { batch { batch_size: 4 } }";
-  const struct {
-    std::string what, stages, stage;
-  } cases[] = {
+  return {
       {"rows that double",
        absl::StrCat("stage { range { stop: 5 } } stage { map { ", DoublingLets(60),
                     " out: 'n = string_length(s60)' } } ", kBatch),
@@ -81,6 +89,12 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
                     "shuffle { buffer_size: 2147483647 seed: 1 } } ",
                     kBatch),
        ""},
+      {"a shuffle of rows of many bytes",
+       absl::StrCat("stage { counter {} } stage { map { out: 'v = arange(200) + value' } } stage { "
+                    "filter { predicate: 'v[0] >= 0' } } stage { shuffle { buffer_size: 2147483647 "
+                    "seed: 1 } } ",
+                    kBatch),
+       ""},
       {"a bucket that is never full",
        "stage { counter {} } stage { bucket_by_sequence_length { element_length: 'value * 0' "
        "bucket_boundary: 2 bucket_batch_size: 16777216 bucket_batch_size: 1 no_padding: true } }",
@@ -91,7 +105,11 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
                     "method: 'best_fit' } } ",
                     kBatch),
        ""},
-      {"different values", absl::StrCat("stage { counter {} } stage { unique {} } ", kBatch), ""},
+      {"different values",
+       absl::StrCat("stage { counter {} } stage { unique {} } stage { filter { predicate: 'value < "
+                    "0' } } ",
+                    kBatch),
+       ""},
       {"a row of many elements that become rows",
        absl::StrCat(
            "stage { range { stop: 5 } } stage { map { out: 'v = arange(4194304)' } } stage { "
@@ -99,7 +117,10 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
            kBatch),
        ""},
   };
-  for (const auto& one : cases) {
+}
+
+TEST_CASE("whatever grows without end meets the limit, with the stage") {
+  for (const Growing& one : GrowWithoutEnd()) {
     for (const int workers : {1, 3}) {
       INFO(one.what << ", " << workers << " workers");
       const auto account = Account(32 * kMiB);
@@ -114,6 +135,34 @@ TEST_CASE("whatever grows without end meets the limit, with the stage") {
       CHECK(absl::StartsWith(result.status.message(), one.stage.empty() ? "stage " : one.stage));
       CHECK(account->taken() == 0);
     }
+  }
+}
+
+// What malloc() has given out and not got back.
+uint64_t Allocated() {
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
+
+TEST_CASE("of what grows, all is charged") {
+  for (const Growing& one : GrowWithoutEnd()) {
+    INFO(one.what);
+    // Asked whenever 64 MiB more have been taken: what lies between is what grows.
+    std::vector<uint64_t> allocated, taken;
+    std::shared_ptr<MemoryAccount> account;
+    account = Account(160 * kMiB, [&](uint64_t) {
+      allocated.push_back(Allocated());
+      taken.push_back(account->taken());
+      return std::nullopt;
+    });
+    const RunResult result =
+        RunWithin(*account, one.stages, {.workers = 1, .max_steps = 100'000'000});
+    CHECK(absl::IsResourceExhausted(result.status));
+    // A long row is refused before it is asked.
+    if (allocated.empty()) continue;
+    const uint64_t more = allocated.back() - std::min(allocated.back(), allocated.front());
+    const uint64_t charged = taken.back() - std::min(taken.back(), taken.front());
+    CHECK(more < charged + charged / 4 + 8 * kMiB);
   }
 }
 
@@ -195,12 +244,15 @@ TEST_CASE("a row that takes too much is named") {
       absl::StrCat(source, lets,
                    " out: 'l = string_length(s40)' } } stage { batch { batch_size: 8 } }"));
   INFO(of_file.status.ToString());
+  CHECK(absl::IsResourceExhausted(of_file.status));
+  CHECK(absl::StrContains(of_file.status.message(), "takes more memory than the limit"));
   CHECK(absl::StrContains(of_file.status.message(), "record 0"));
   const RunResult of_none = RunWithin(
       *Account(16 * kMiB),
       absl::StrCat("stage { range { stop: 5 } } stage { map { ", DoublingLets(40),
                    " out: 'l = string_length(s40)' } } stage { batch { batch_size: 8 } }"));
   INFO(of_none.status.ToString());
+  CHECK(absl::StrContains(of_none.status.message(), "takes more memory than the limit"));
   CHECK(absl::EndsWith(of_none.status.message(), "(row 0 of step 0)"));
 }
 
