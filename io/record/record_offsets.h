@@ -59,7 +59,7 @@ class RecordOffsets {
     if ((line.base & kWide) != 0) return wide_[(line.base & ~kWide) + in_line];
     return line.base + (uint64_t{line.distances[in_line]} << shift_);
   }
-  // The offset of a record and of the next one; `behind` in the place of that of the last one's.
+  // The offset of a record and that of the next one, which the last one has not: it gets `behind`.
   struct Pair {
     uint64_t offset;
     uint64_t next;

@@ -78,7 +78,7 @@ def told(loader):
 
 
 def has(loader, addresses):
-    """The trainer takes nothing until its daemon knows these helpers and no others, which takes seconds on any machine, and steps on none."""
+    """Waits, without taking a batch, until the daemon knows these helpers and no others. That takes seconds, however fast steps are."""
     eventually(lambda: set(told(loader)[0]) == set(addresses))
 
 
