@@ -39,15 +39,27 @@ penstock_precompiled(penstock_ops penstock_engine)
 penstock_precompiled(penstock_python_workers penstock_engine)
 penstock_precompile(penstock_service "penstock/v1/control.pb.h" "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h")
 
-# And two for their tests, which are compiled as parts of programs. tests_new_op is left out: it has messages of its own.
+# penstock_tests_precompiled(TARGET DEPENDENCIES header...): a set for programs of tests. It is a target of its own, since whoever takes a set
+# waits for all of the target that it is of.
+function(penstock_tests_precompiled target dependencies)
+  file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}.cc" CONTENT "")
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/${target}.cc")
+  target_link_libraries(${target} PRIVATE penstock_test_main ${dependencies})
+  # As the objects of a program are compiled.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIE)
+  penstock_precompile(${target} ${ARGN})
+endfunction()
+
+# And two for their tests. tests_new_op is left out: it has messages of its own.
 if(PENSTOCK_TESTS)
-  penstock_precompile(tests_expr "tests/support/catch.h" "server/expr/function.h")
-  penstock_precompile(tests_engine "tests/support/catch.h" "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h"
-    "tests/support/pipeline.h")
-  foreach(target tests_functions_image tests_functions_random)
-    penstock_precompiled(${target} tests_expr)
+  penstock_tests_precompiled(tests_expr_precompiled "penstock_expr;penstock_functions" "tests/support/catch.h" "server/expr/function.h")
+  penstock_tests_precompiled(tests_engine_precompiled "penstock_test_pipeline;penstock_functions;penstock_ops" "tests/support/catch.h"
+    "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h" "tests/support/pipeline.h")
+  foreach(target tests_expr tests_functions_image tests_functions_random)
+    penstock_precompiled(${target} tests_expr_precompiled)
   endforeach()
-  foreach(target tests_ops tests_service)
-    penstock_precompiled(${target} tests_engine)
+  foreach(target tests_engine tests_ops tests_service)
+    penstock_precompiled(${target} tests_engine_precompiled)
   endforeach()
 endif()

@@ -52,8 +52,7 @@ class ColumnLoader {
 
   // The path of the element that a reference stands for (base/row_identity.h).
   virtual uint64_t Path(const RecordRef& reference) const {
-    const RecordRef place = Locate(reference);
-    return MixPath(MixPath(place.file, place.offset), reference.epoch);
+    return PathAt(Locate(reference), reference.epoch);
   }
 
   // What of the spec decides how the bytes of a file become an element, so that sources with equal
@@ -65,6 +64,11 @@ class ColumnLoader {
   virtual RecordRef Locate(const RecordRef& reference) const { return reference; }
   // Whether that is where a batch begins which the element is, or was a row of.
   virtual bool locates_batch() const { return false; }
+
+ protected:
+  static uint64_t PathAt(const RecordRef& place, uint64_t epoch) {
+    return MixPath(MixPath(place.file, place.offset), epoch);
+  }
 };
 
 }  // namespace penstock

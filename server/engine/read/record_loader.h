@@ -52,6 +52,10 @@ class RecordLoader final : public ColumnLoader {
                Arena& arena) const override;
   RowStatus Load(RowReferences rows, FileTable& files, absl::Span<Column> out,
                  Arena& arena) const override;
+  // A record lies where its reference says.
+  uint64_t Path(const RecordRef& reference) const override {
+    return PathAt(reference, reference.epoch);
+  }
   std::string ContentKey() const override { return content_key_; }
 
  private:
