@@ -52,11 +52,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   absl::Status Encode(std::string_view text, const EncodeOptions& options,
                       Scratch& scratch) const override {
     scratch.ids.Clear();
-    absl::Status status = parts_.rules->Apply(text, &scratch.text);
-    if (status.ok()) status = parts_.model->Encode(scratch.text, scratch.cache, scratch.ids);
-    if (status.ok() && options.max_length > 0)
-      scratch.ids.Cut(static_cast<size_t>(options.max_length));
-    return status;
+    if (absl::Status status = parts_.rules->Apply(text, &scratch.text); !status.ok()) return status;
+    parts_.model->Encode(scratch.text, scratch.cache, scratch.ids);
+    if (options.max_length > 0) scratch.ids.Cut(static_cast<size_t>(options.max_length));
+    return absl::OkStatus();
   }
 
   absl::Status Decode(absl::Span<const uint32_t> ids, bool skip_special_tokens, bool keep_bytes,
@@ -79,9 +78,8 @@ class SentencePieceTokenizer final : public Tokenizer {
             absl::StrCat("text longer than the limit: ", TextRules::kTextBytesMax, " bytes, of ",
                          ids.size(), " ids"));
       }
-      std::string_view piece = (*parts_.pieces)[ids[i]].text;
-      // The library goes by the piece's text, which two ids may have.
-      const Pieces::Piece& found = (*parts_.pieces)[parts_.pieces->IdOf(piece)];
+      const Pieces::Piece& found = (*parts_.pieces)[ids[i]];
+      std::string_view piece = found.text;
       if (found.kind == PieceKind::kByte) {
         int byte = 0;
         for (const char digit : piece.substr(3, 2))

@@ -33,16 +33,18 @@ class BpePieces final : public PieceModel {
     cuts_ = !joins_before ? Cuts::kBefore : !joins_behind ? Cuts::kBehind : Cuts::kNowhere;
   }
 
-  absl::Status Encode(std::string_view text, WordCache& cache, IdBuffer& out) const override {
+  void Encode(std::string_view text, WordCache& cache, IdBuffer& out) const override {
     const size_t floor = out.size();
     StopLook look;
     for (size_t from = 0; from < text.size();) {
       const size_t to = EndOfWord(text, from);
       const std::string_view word = text.substr(from, to - from);
       const size_t before = out.size();
-      absl::Status status =
-          EncodeThrough(cache, word, out, [&](IdBuffer& ids) { return EncodeWord(word, ids); });
-      if (!status.ok()) return status;
+      // No word fails.
+      EncodeThrough(cache, word, out, [&](IdBuffer& ids) {
+        EncodeWord(word, ids);
+        return absl::OkStatus();
+      }).IgnoreError();
       // What is unknown on both sides of a cut is one.
       if (before > floor && out.size() > before && out.data()[before] == pieces_.unknown() &&
           out.data()[before - 1] == pieces_.unknown())
@@ -50,7 +52,6 @@ class BpePieces final : public PieceModel {
       look.Did(64);
       from = to;
     }
-    return absl::OkStatus();
   }
 
  private:
@@ -100,7 +101,7 @@ class BpePieces final : public PieceModel {
     return at;
   }
 
-  absl::Status EncodeWord(std::string_view text, IdBuffer& out) const {
+  void EncodeWord(std::string_view text, IdBuffer& out) const {
     const size_t floor = out.size();
     std::vector<Symbol> symbols;
     StopLook look;
@@ -166,11 +167,9 @@ class BpePieces final : public PieceModel {
           open.push_back(found->second.first);
           continue;
         }
-        absl::Status status = pieces_.Append(id, piece, floor, out);
-        if (!status.ok()) return status;
+        pieces_.Append(id, piece, floor, out);
       }
     }
-    return absl::OkStatus();
   }
 
   const Pieces& pieces_;
@@ -181,7 +180,9 @@ class BpePieces final : public PieceModel {
 
 }  // namespace
 
-std::unique_ptr<PieceModel> MakeBpePieces(const Pieces& pieces, std::string_view space) {
+absl::StatusOr<std::unique_ptr<PieceModel>> MakeBpePieces(const Pieces& pieces,
+                                                          std::string_view space) {
+  if (absl::Status status = pieces.CheckNamesDiffer(); !status.ok()) return status;
   return std::make_unique<BpePieces>(pieces, space);
 }
 

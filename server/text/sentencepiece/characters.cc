@@ -9,19 +9,17 @@ class CharacterPieces final : public PieceModel {
  public:
   explicit CharacterPieces(const Pieces& pieces) : pieces_(pieces) {}
 
-  absl::Status Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
+  void Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
     const size_t floor = out.size();
     StopLook look;
     while (!text.empty()) {
       size_t looked = 0;
       const size_t defined = pieces_.user_defined().LongestPrefix(text, &looked);
       const std::string_view piece = text.substr(0, defined > 0 ? defined : CharacterBytes(text));
-      absl::Status status = pieces_.Append(pieces_.IdOf(piece), piece, floor, out);
-      if (!status.ok()) return status;
+      pieces_.Append(pieces_.IdOf(piece), piece, floor, out);
       text.remove_prefix(piece.size());
       look.Did(64 + looked);
     }
-    return absl::OkStatus();
   }
 
  private:

@@ -22,6 +22,12 @@ bool Cuts(PieceKind kind) {
          kind == PieceKind::kUnused;
 }
 
+absl::Status Refused(uint32_t id, const std::string& piece, absl::string_view expected) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("pieces[", id, "]: expected ", expected, ", found \"",
+                   absl::CHexEscape(absl::string_view(piece).substr(0, 60)), "\""));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Pieces>> Pieces::Make(std::vector<Piece> pieces,
@@ -32,14 +38,16 @@ absl::StatusOr<std::unique_ptr<Pieces>> Pieces::Make(std::vector<Piece> pieces,
   std::optional<uint32_t> unknown;
   std::array<bool, 256> has_byte{};
   std::vector<PieceTrie::Entry> user_defined;
+  // The library keeps names of pieces by which a text is cut apart from all others.
+  Ids others;
   for (uint32_t id = 0; id < made->pieces_.size(); ++id) {
     const Piece& piece = made->pieces_[id];
-    const auto refuse = [&](std::string_view expected) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("pieces[", id, "]: expected ", std::string(expected), ", found \"",
-                       absl::CHexEscape(absl::string_view(piece.text).substr(0, 60)), "\""));
+    const auto refuse = [&](absl::string_view expected) {
+      return Refused(id, piece.text, expected);
     };
-    if (!(Cuts(piece.kind) ? made->cutting_ : made->others_).emplace(piece.text, id).second)
+    if (piece.text.size() >= kPieceBytesEnd)
+      return refuse(absl::StrCat("a piece of fewer than ", kPieceBytesEnd, " bytes"));
+    if (!(Cuts(piece.kind) ? made->cutting_ : others).emplace(piece.text, id).second)
       return refuse("pieces that differ");
     made->has_unused_ |= piece.kind == PieceKind::kUnused;
     if (piece.kind == PieceKind::kUserDefined) user_defined.emplace_back(piece.text, id);
@@ -52,6 +60,7 @@ absl::StatusOr<std::unique_ptr<Pieces>> Pieces::Make(std::vector<Piece> pieces,
       const int byte = ByteOfPiece(piece.text);
       if (byte < 0) return refuse("<0x00> to <0xFF> as a piece of a byte");
       has_byte[byte] = true;
+      made->byte_ids_[byte] = id;
     }
   }
   if (!unknown)
@@ -64,36 +73,30 @@ absl::StatusOr<std::unique_ptr<Pieces>> Pieces::Make(std::vector<Piece> pieces,
           "pieces: expected one for each byte, as byte_fallback asks for, found none for <0x%02X>",
           missing - has_byte.begin()));
     }
-    for (int byte = 0; byte < 256; ++byte)
-      made->byte_ids_[byte] = made->IdOf(absl::StrFormat("<0x%02X>", byte));
   }
   made->user_defined_ = PieceTrie(std::move(user_defined));
   return made;
 }
 
-uint32_t Pieces::IdOf(std::string_view piece) const {
-  if (const auto id = FindIn(others_, piece)) return *id;
-  return Find(piece).value_or(unknown_);
+absl::Status Pieces::CheckNamesDiffer() const {
+  for (uint32_t id = 0; id < pieces_.size(); ++id)
+    if (!IsCutting(id) && Find(pieces_[id].text))
+      return Refused(id, pieces_[id].text, "pieces that differ, as BPE has one list of all");
+  return absl::OkStatus();
 }
 
 bool Pieces::IsCutting(uint32_t id) const { return Cuts(pieces_[id].kind); }
 
-absl::Status Pieces::Append(uint32_t id, std::string_view piece, size_t floor,
-                            IdBuffer& out) const {
+void Pieces::Append(uint32_t id, std::string_view piece, size_t floor, IdBuffer& out) const {
   if (id == unknown_ || pieces_[id].kind == PieceKind::kUnused) {
     id = unknown_;
     if (falls_back_) {
       for (const char c : piece) out.Append(byte_ids_[static_cast<uint8_t>(c)]);
-      return absl::OkStatus();
+      return;
     }
-    if (out.size() > floor && out.data()[out.size() - 1] == unknown_) return absl::OkStatus();
-  } else if (pieces_[id].kind == PieceKind::kControl) {
-    // The library refuses such texts: a control symbol takes no part of a text.
-    return absl::DataLossError(absl::StrCat("expected a text without control symbols, found \"",
-                                            absl::CHexEscape(pieces_[id].text), "\""));
+    if (out.size() > floor && out.data()[out.size() - 1] == unknown_) return;
   }
   out.Append(id);
-  return absl::OkStatus();
 }
 
 }  // namespace penstock::text

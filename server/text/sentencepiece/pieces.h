@@ -22,6 +22,9 @@
 
 namespace penstock::text {
 
+// The library takes no pieces of so many bytes.
+inline constexpr size_t kPieceBytesEnd = 8'000;
+
 class Pieces {
  public:
   using Piece = SentencePieceFile::Piece;
@@ -36,8 +39,11 @@ class Pieces {
   // The id of a piece by which a text is cut: a normal one, one that the user defined, or one that
   // is not used.
   std::optional<uint32_t> Find(std::string_view piece) const { return FindIn(cutting_, piece); }
-  // The id of any piece; the unknown one's where there is none.
-  uint32_t IdOf(std::string_view piece) const;
+  // InvalidArgument where a text is a piece by which a text is cut, and another one as well.
+  absl::Status CheckNamesDiffer() const;
+  // Find(), or the unknown piece's id. Control symbols, bytes and the unknown piece itself are never
+  // found in a text.
+  uint32_t IdOf(std::string_view piece) const { return Find(piece).value_or(unknown_); }
   bool IsCutting(uint32_t id) const;
   uint32_t unknown() const { return unknown_; }
   // The pieces that the user defined, which nothing changes or cuts.
@@ -47,7 +53,7 @@ class Pieces {
 
   // Appends what a piece of a text becomes. What is unknown or not used becomes its bytes, or one
   // id with the unknown pieces in front of it, down to `floor`.
-  absl::Status Append(uint32_t id, std::string_view piece, size_t floor, IdBuffer& out) const;
+  void Append(uint32_t id, std::string_view piece, size_t floor, IdBuffer& out) const;
 
  private:
   using Ids = absl::flat_hash_map<std::string, uint32_t>;
@@ -59,7 +65,7 @@ class Pieces {
   }
 
   std::vector<Piece> pieces_;
-  Ids cutting_, others_;
+  Ids cutting_;
   PieceTrie user_defined_;
   uint32_t unknown_ = 0;
   bool has_unused_ = false, falls_back_ = false;
@@ -71,13 +77,14 @@ class PieceModel {
  public:
   virtual ~PieceModel() = default;
   // `text`: as the rules left it. The ids are appended.
-  virtual absl::Status Encode(std::string_view text, WordCache& cache, IdBuffer& out) const = 0;
+  virtual void Encode(std::string_view text, WordCache& cache, IdBuffer& out) const = 0;
 };
 
 // One of each file. `space`: what stands for a space in a changed text. The pieces outlive the
 // model.
 absl::StatusOr<std::unique_ptr<PieceModel>> MakeUnigramPieces(const Pieces& pieces);
-std::unique_ptr<PieceModel> MakeBpePieces(const Pieces& pieces, std::string_view space);
+absl::StatusOr<std::unique_ptr<PieceModel>> MakeBpePieces(const Pieces& pieces,
+                                                          std::string_view space);
 std::unique_ptr<PieceModel> MakeWordPieces(const Pieces& pieces);
 std::unique_ptr<PieceModel> MakeCharacterPieces(const Pieces& pieces);
 

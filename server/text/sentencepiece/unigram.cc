@@ -5,8 +5,10 @@
 // taken away from those ahead. So ways that are equally good but for rounding are told apart as
 // there.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "base/stop_flag.h"
 #include "server/text/sentencepiece/pieces.h"
 
@@ -25,7 +27,7 @@ class UnigramPieces final : public PieceModel {
     unknown_score_ = least - kUnknownPenalty;
   }
 
-  absl::Status Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
+  void Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
     const size_t floor = out.size();
     std::vector<Step> steps(1);  // to the places from `begin` on
     std::vector<Step> way;
@@ -62,16 +64,13 @@ class UnigramPieces final : public PieceModel {
       way.clear();
       for (size_t end = at; end > begin; end -= way.back().bytes) way.push_back(steps[end - begin]);
       for (size_t end = begin; !way.empty(); way.pop_back()) {
-        absl::Status status =
-            pieces_.Append(way.back().id, text.substr(end, way.back().bytes), floor, out);
-        if (!status.ok()) return status;
+        pieces_.Append(way.back().id, text.substr(end, way.back().bytes), floor, out);
         end += way.back().bytes;
       }
       steps[0] = {kNowhere, 0, steps[at - begin].sum};
       steps.resize(1);
       begin = at;
     }
-    return absl::OkStatus();
   }
 
  private:
@@ -102,8 +101,12 @@ class UnigramPieces final : public PieceModel {
 
 absl::StatusOr<std::unique_ptr<PieceModel>> MakeUnigramPieces(const Pieces& pieces) {
   std::vector<PieceTrie::Entry> cutting;
-  for (uint32_t id = 0; id < pieces.size(); ++id)
+  for (uint32_t id = 0; id < pieces.size(); ++id) {
+    if (!std::isfinite(pieces[id].score))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "pieces[", id, "].score: expected a finite number, found ", pieces[id].score));
     if (pieces.IsCutting(id)) cutting.emplace_back(pieces[id].text, id);
+  }
   if (cutting.empty())
     return absl::InvalidArgumentError("pieces: expected one by which a text is cut, found none");
   return std::make_unique<UnigramPieces>(pieces, std::move(cutting));

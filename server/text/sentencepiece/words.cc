@@ -13,17 +13,15 @@ class WordPieces final : public PieceModel {
  public:
   explicit WordPieces(const Pieces& pieces) : pieces_(pieces) {}
 
-  absl::Status Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
+  void Encode(std::string_view text, WordCache&, IdBuffer& out) const override {
     const size_t floor = out.size();
     StopLook look;
     while (!text.empty()) {
       const std::string_view word = text.substr(0, std::min(text.find(kSpaceSign, 1), text.size()));
-      absl::Status status = pieces_.Append(pieces_.IdOf(word), word, floor, out);
-      if (!status.ok()) return status;
+      pieces_.Append(pieces_.IdOf(word), word, floor, out);
       text.remove_prefix(word.size());
       look.Did(64 + word.size());
     }
-    return absl::OkStatus();
   }
 
  private:

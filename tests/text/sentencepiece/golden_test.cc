@@ -1,5 +1,5 @@
-// Ids and texts are those of `sentencepiece` (tests/golden/make_sentencepiece_goldens.py and
-// make_sentencepiece_symbol_goldens.py).
+// Ids, texts and refusals are those of `sentencepiece` (tests/golden/make_sentencepiece_goldens.py,
+// make_sentencepiece_symbol_goldens.py and make_sentencepiece_refusal_goldens.py).
 #include <zlib.h>
 
 #include <string>
@@ -10,6 +10,7 @@
 #include "server/text/unicode/utf8.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/text/sentencepiece/model_bytes.h"
 
 namespace penstock::text {
 namespace {
@@ -186,6 +187,37 @@ TEST_CASE("long texts of SentencePiece come back whole", "[text]") {
     CHECK(back.compare(0, wanted.size(), wanted) == 0);
     CHECK(back.compare(back.size() - wanted.size(), wanted.size(), wanted) == 0);
   }
+}
+
+TEST_CASE("models that make little sense are refused where sentencepiece refuses them") {
+  const auto cases = nlohmann::json::parse(testing::ReadGolden("sentencepiece/refusals.json"));
+  const std::string run(7'999, 'a');
+  int refused = 0;
+  for (const auto& model : cases["models"]) {
+    std::string file;
+    for (const auto& piece : model["pieces"]) {
+      std::string text;
+      for (int i = 0; i < piece[1]; ++i) text += piece[0].get<std::string>();
+      file += testing::SentencePiece(text, piece[3], std::stof(piece[2].get<std::string>()));
+    }
+    file += testing::WireBytes(2, testing::WireNumber(3, model["kind"]));
+    const auto tokenizer = MakeSentencePieceTokenizer(file);
+    INFO(model["name"] << ": " << tokenizer.status().ToString());
+    CHECK(tokenizer.ok() != model["ids"].is_null());
+    refused += model["ids"].is_null();
+    if (!tokenizer.ok() || model["ids"].is_null()) continue;
+    for (size_t i = 0; i < cases["texts"].size(); ++i)
+      CHECK(IdsOf(**tokenizer, cases["texts"][i]) == model["ids"][i].get<std::vector<uint32_t>>());
+    CHECK(IdsOf(**tokenizer, run).size() == model["ids"].back()[0]);
+    const auto& back = model["back"];
+    for (size_t i = 0; i < back.size(); ++i) {
+      std::string text;
+      const uint32_t ids[] = {2, static_cast<uint32_t>(model["pieces"].size() - back.size() + i)};
+      CHECK((*tokenizer)->Decode(ids, true, false, &text).ok());
+      CHECK(text == back[i]);
+    }
+  }
+  CHECK(refused > 50);
 }
 
 }  // namespace

@@ -13,35 +13,21 @@
 #include "server/text/tokenizer.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/text/sentencepiece/model_bytes.h"
 
 namespace penstock::text {
 namespace {
 
-std::string Varint(uint64_t number) {
-  std::string out;
-  for (; number >= 0x80; number >>= 7) out.push_back(static_cast<char>(number | 0x80));
-  out.push_back(static_cast<char>(number));
-  return out;
-}
-std::string Bytes(int field, const std::string& bytes) {
-  return Varint(static_cast<uint64_t>(field << 3 | 2)) + Varint(bytes.size()) + bytes;
-}
-std::string Number(int field, uint64_t number) {
-  return Varint(static_cast<uint64_t>(field << 3)) + Varint(number);
-}
-std::string Float(int field, float number) {
-  return Varint(static_cast<uint64_t>(field << 3 | 5)) +
-         std::string(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-std::string Piece(const std::string& text, int type = 1, float score = -1) {
-  return Bytes(1, Bytes(1, text) + Float(2, score) + Number(3, static_cast<uint64_t>(type)));
-}
+using testing::SentencePiece;
+using testing::WireBytes;
+using testing::WireNumber;
+
 std::string Units(const std::vector<uint32_t>& units) {
   return {reinterpret_cast<const char*>(units.data()), units.size() * sizeof(uint32_t)};
 }
-std::string Charsmap(const std::string& map) { return Bytes(3, Bytes(2, map)); }
+std::string Charsmap(const std::string& map) { return WireBytes(3, WireBytes(2, map)); }
 
-const std::string kSound = Piece("<unk>", 2) + Piece("a") + Piece("b");
+const std::string kSound = SentencePiece("<unk>", 2) + SentencePiece("a") + SentencePiece("b");
 
 // Opens whatever it is, and works with it where that is possible.
 bool TryToUse(const std::string& file) {
@@ -64,35 +50,37 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
   for (int byte = 0; byte < 256; ++byte) {
     const char* const digits = "0123456789ABCDEF";
     if (byte != 0x41)
-      bytes += Piece(std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">", 6);
+      bytes += SentencePiece(std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">", 6);
   }
-  const std::string falls_back = Bytes(2, Number(35, 1));
+  const std::string falls_back = WireBytes(2, WireNumber(35, 1));
   const std::pair<std::string, std::string> cases[] = {
       {"", "pieces: expected one for what is unknown, found none"},
-      {Piece("a"), "pieces: expected one for what is unknown, found none"},
-      {Piece("<unk>", 2), "pieces: expected one by which a text is cut, found none"},
-      {kSound + Piece("a"), "pieces[3]: expected pieces that differ, found \"a\""},
-      {kSound + Piece("<no>", 2), "pieces[3]: expected one piece for what is unknown"},
-      {kSound + Piece(""), "pieces[3].piece: expected a text without zero bytes, found none"},
-      {kSound + Piece(std::string("a\0b", 3)),
+      {SentencePiece("a"), "pieces: expected one for what is unknown, found none"},
+      {SentencePiece("<unk>", 2), "pieces: expected one by which a text is cut, found none"},
+      {kSound + SentencePiece("a"), "pieces[3]: expected pieces that differ, found \"a\""},
+      {kSound + SentencePiece("<no>", 2), "pieces[3]: expected one piece for what is unknown"},
+      {kSound + SentencePiece(""),
+       "pieces[3].piece: expected a text without zero bytes, found none"},
+      {kSound + SentencePiece(std::string("a\0b", 3)),
        "pieces[3].piece: expected a text without zero bytes, found 3 bytes with one"},
-      {kSound + Piece("c", 1, std::numeric_limits<float>::quiet_NaN()),
+      {kSound + SentencePiece("c", 1, std::numeric_limits<float>::quiet_NaN()),
        "pieces[3].score: expected a number, found NaN"},
-      {kSound + Piece("<0x41>", 6), "pieces[3]: expected no pieces of bytes without byte_fallback"},
+      {kSound + SentencePiece("<0x41>", 6),
+       "pieces[3]: expected no pieces of bytes without byte_fallback"},
       {kSound + falls_back,
        "pieces: expected one for each byte, as byte_fallback asks for, found "
        "none for <0x00>"},
       {kSound + falls_back + bytes,
        "pieces: expected one for each byte, as byte_fallback asks for, "
        "found none for <0x41>"},
-      {kSound + falls_back + Piece("<0xff>", 6),
+      {kSound + falls_back + SentencePiece("<0xff>", 6),
        "pieces[3]: expected <0x00> to <0xFF> as a piece of a byte, found \"<0xff>\""},
       // Sizes that go beyond the file.
       {kSound + "\x0a\x7f", "the model: expected a field of a protobuf message, found other bytes"},
       {kSound + "\x0a\xff\xff\xff\xff\x0f", "the model: expected a field"},
-      {kSound + Bytes(1, "\x0a\x05xx"), "pieces[3]: expected a field of a protobuf message"},
-      {kSound + Bytes(1, "\x15\x01\x02"), "pieces[3]: expected a field of a protobuf message"},
-      {kSound + Bytes(2, "\x18"), "trainer_spec: expected a field of a protobuf message"},
+      {kSound + WireBytes(1, "\x0a\x05xx"), "pieces[3]: expected a field of a protobuf message"},
+      {kSound + WireBytes(1, "\x15\x01\x02"), "pieces[3]: expected a field of a protobuf message"},
+      {kSound + WireBytes(2, "\x18"), "trainer_spec: expected a field of a protobuf message"},
       {kSound + std::string(300, '\x0b'), "the model: expected a field"},
       {kSound + std::string(2, '\0'), "the model: expected a field"},
       {kSound + Charsmap("abc"), "normalizer_spec.precompiled_charsmap: expected units of four"},
@@ -108,8 +96,9 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
        "normalizer_spec.precompiled_charsmap: expected places in the replacements, found another"},
       {kSound + Charsmap(Units({8, 1u << 8 | 1u << 10, 1u << 31 | 9}) + std::string(1, '\0')),
        "normalizer_spec.precompiled_charsmap: expected places in the replacements, found another"},
-      {kSound + Bytes(5, Bytes(2, "abc")), "denormalizer_spec.precompiled_charsmap: expected"},
-      {Piece("<unk>", 2) + Piece(std::string(17 << 20, 'a')),
+      {kSound + WireBytes(5, WireBytes(2, "abc")),
+       "denormalizer_spec.precompiled_charsmap: expected"},
+      {SentencePiece("<unk>", 2) + SentencePiece(std::string(17 << 20, 'a')),
        "pieces: longer than the limit of 16777216 bytes together"},
   };
   for (const auto& [file, expected] : cases) {
@@ -121,7 +110,7 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
 }
 
 TEST_CASE("more pieces than the limit are refused", "[text]") {
-  std::string file = Piece("<unk>", 2);
+  std::string file = SentencePiece("<unk>", 2);
   for (uint32_t i = 1; i <= 1u << 21; ++i) {
     const char text[] = {static_cast<char>('0' + (i & 63)), static_cast<char>('0' + (i >> 6 & 63)),
                          static_cast<char>('0' + (i >> 12 & 63)),
@@ -131,17 +120,6 @@ TEST_CASE("more pieces than the limit are refused", "[text]") {
   }
   CHECK(MakeSentencePieceTokenizer(file).status().message() ==
         "pieces: more than the limit of 2097152");
-}
-
-TEST_CASE("a control symbol in a text is an error, as it is in the library", "[text]") {
-  const auto tokenizer =
-      MakeSentencePieceTokenizer(kSound + Piece("c", 3) + Bytes(2, Number(3, 4)));
-  REQUIRE(tokenizer.ok());
-  const auto scratch = (*tokenizer)->Borrow();
-  CHECK((*tokenizer)->Encode("abd", {}, *scratch).ok());
-  const absl::Status status = (*tokenizer)->Encode("abc", {}, *scratch);
-  CHECK(status.code() == absl::StatusCode::kDataLoss);
-  CHECK(status.message() == "expected a text without control symbols, found \"c\"");
 }
 
 TEST_CASE("models of SentencePiece that are cut are refused or harmless", "[text]") {
