@@ -41,8 +41,8 @@ class Pieces {
   std::optional<uint32_t> Find(std::string_view piece) const { return FindIn(cutting_, piece); }
   // InvalidArgument where a text is a piece by which a text is cut, and another one as well.
   absl::Status CheckNamesDiffer() const;
-  // Find(), or the unknown piece's id. Control symbols, bytes and the unknown piece itself are never
-  // found in a text.
+  // Find(), or the unknown piece's id. A text never has control symbols, bytes or the unknown piece
+  // itself.
   uint32_t IdOf(std::string_view piece) const { return Find(piece).value_or(unknown_); }
   bool IsCutting(uint32_t id) const;
   uint32_t unknown() const { return unknown_; }
