@@ -112,11 +112,7 @@ const uint8_t* WebpFrames::Next() {
   if (before_ != nullptr) {
     if (under_ == nullptr) under_ = AllocateMemoryBlock(canvas_bytes);
     CopyInPieces(under_.get(), canvas_.get(), canvas_bytes);
-    const Place& place = before_->place;
-    for (int64_t y = place.y; before_->clears && y < place.y + place.height; ++y) {
-      ClearInPieces(under_.get() + (y * width_ + place.x) * kPixelBytes,
-                    static_cast<size_t>(place.width * kPixelBytes));
-    }
+    if (before_->clears) ClearUnder(before_->place);
   }
   if (frame.is_key) {
     ClearInPieces(canvas_.get(), canvas_bytes);
@@ -127,6 +123,15 @@ const uint8_t* WebpFrames::Next() {
   if (frame.blends && !frame.is_key) Blend(frame.place);
   before_ = std::make_unique<Frame>(frame);
   return canvas_.get();
+}
+
+void WebpFrames::ClearUnder(const Place& place) const {
+  const auto bytes = static_cast<size_t>(place.width * kPixelBytes);
+  StopLook look;
+  for (int64_t y = place.y; y < place.y + place.height; ++y) {
+    std::memset(under_.get() + (y * width_ + place.x) * kPixelBytes, 0, bytes);
+    look.Did(bytes);
+  }
 }
 
 bool WebpFrames::IsKey(const Frame& frame) const {

@@ -48,6 +48,7 @@ class WebpFrames {
 
   WebpFrames(std::unique_ptr<LargeCharge> list, std::unique_ptr<WebPDemuxer, Delete> frames,
              int64_t pixels_at_once);
+  void ClearUnder(const Place& place) const;
   bool IsKey(const Frame& frame) const;
   bool Decode(const uint8_t* data, size_t size, const Place& place) const;
   void Blend(const Place& place) const;

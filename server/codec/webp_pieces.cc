@@ -48,6 +48,14 @@ bool MayBeginWith255(const uint8_t* data, size_t size) {
   return false;
 }
 
+// How many bytes libwebp keeps of each pixel while it decodes: all of a lossless image, and the
+// alpha of a lossy one, which is at most a lossless image of its own. Of a lossy image itself it
+// keeps a few rows.
+uint64_t KeptOfPixel(bool is_lossless, bool has_alpha) {
+  if (is_lossless) return sizeof(uint32_t);
+  return has_alpha ? sizeof(uint8_t) + sizeof(uint32_t) : 0;
+}
+
 // Whether it was decoded; else the call for all of it says what is wrong, or right. REQUIRES: a
 // sound header.
 bool DecodeInPieces(const uint8_t* data, size_t size, bool is_lossless, WebPDecoderConfig* config) {
@@ -85,7 +93,7 @@ VP8StatusCode DecodeWebp(const uint8_t* data, size_t size, int64_t pixels_at_onc
   const bool is_lossless = features.format == 2;
   const int64_t pixels = int64_t{features.width} * features.height;
   LargeCharge charge;
-  if (is_lossless) charge.Add(static_cast<uint64_t>(pixels) * sizeof(uint32_t));
+  charge.Add(static_cast<uint64_t>(pixels) * KeptOfPixel(is_lossless, features.has_alpha != 0));
   if (pixels > pixels_at_once && DecodeInPieces(data, size, is_lossless, config))
     return VP8_STATUS_OK;
   return WebPDecode(data, size, config);

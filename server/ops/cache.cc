@@ -55,7 +55,10 @@ class MemoryKept final : public KeptElements {
     if (fits) {
       bytes_ += bytes;
       ++elements_;
-      if (begins) run = runs_.emplace(ordinal, RecordList()).first;
+      if (begins) {
+        charge_.Add(kRunBytes);
+        run = runs_.emplace(ordinal, RecordList()).first;
+      }
       charge_.MakeRoom(run->second, 1);
       context_.store.Share({&element, 1});
       run->second.push_back(element);
@@ -103,7 +106,7 @@ class MemoryKept final : public KeptElements {
   const MemoryAccount* const account_;  // the pipeline's; may be null
   const uint64_t bytes_max_;
   const int stage_;
-  MemoryCharge charge_;                  // of the runs' references
+  MemoryCharge charge_;                  // of the runs and their references
   std::map<uint64_t, RecordList> runs_;  // by their first ordinals; none reaches into the next
   uint64_t bytes_ = 0;
   uint64_t elements_ = 0;

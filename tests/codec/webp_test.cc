@@ -9,12 +9,16 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/in_pieces.h"
 #include "base/memory_account.h"
+#include "server/codec/webp_frames.h"
 #include "tests/support/catch.h"
 #include "tests/support/decoded_frames.h"
 #include "tests/support/golden.h"
+#include "tests/support/stop_at_touch.h"
 #include "tests/support/stops_soon.h"
 
 namespace penstock::testing {
@@ -306,18 +310,171 @@ TEST_CASE("fault 35: webp: an animation of many small frames looks for a stop be
     WebpDecoder decoder;
     const auto shape = decoder.Start(data, file.size(), {});
     REQUIRE(shape.ok());
-    REQUIRE(shape->bytes() == static_cast<int64_t>(pixels.size()));
+    REQUIRE(shape->bytes() == pixels.size());
     const bool decoded = decoder.Decode(pixels.data()).ok();
     CHECK(decoded);
   });
 }
 
-TEST_CASE("fault 35: webp: what libwebp lists of an animation is charged before it does so") {
+// --- looks for a stop within what is done for a canvas ------------------------------------------
+
+TEST_CASE("fault 35: webp: a canvas that is copied into the result looks for a stop") {
+  constexpr uint32_t kSide = 2048;
+  for (const bool has_alpha : {false, true}) {
+    CAPTURE(has_alpha);
+    const std::string image = ImageChunks(Encoded(16, 16, has_alpha, true, 7));
+    const std::string file =
+        Animation(kSide, kSide, has_alpha, {{0, 0, 16, 16, false, false, image}});
+    WebpDecoder decoder;
+    const auto shape =
+        decoder.Start(reinterpret_cast<const uint8_t*>(file.data()), file.size(), {});
+    REQUIRE(shape.ok());
+    REQUIRE(shape->channels == (has_alpha ? 4 : 3));
+    std::vector<uint8_t> pixels(shape->bytes(), 0x77);
+    // In the first piece of several.
+    const test::StopAtTouch told(pixels.data() + (size_t{1} << 20), test::Touch::kWrite);
+    CHECK_THROWS_AS(decoder.Decode(pixels.data()), Stopped);
+    CHECK(told.was_touched());
+    CHECK(pixels.back() == 0x77);
+  }
+}
+
+// Frames of two pieces each (base/in_pieces.h), drawn one after another; images are too small for a
+// look of their own.
+struct Canvas {
+  static constexpr uint32_t kSide = 2048;
+  static constexpr size_t kBytes = size_t{4} * kSide * kSide;
+
+  // `first_clears`: the place of the first frame, of that height, is transparent under the next
+  // one, and with it nothing is seen of what is below.
+  Canvas(bool first_clears, uint32_t first_height)
+      : file(Animation(
+            kSide, kSide, /*has_alpha=*/true,
+            {{0, 0, kSide, first_height, false, first_clears,
+              ImageChunks(Encoded(kSide, static_cast<int>(first_height), false, true, 7))},
+             {4, 4, 16, 16, false, false, ImageChunks(Encoded(16, 16, true, true, 7))}})),
+        frames(WebpFrames::Open(reinterpret_cast<const uint8_t*>(file.data()), file.size(),
+                                INT64_MAX)) {
+    static_assert(kBytes == 2 * kPieceBytes);
+    REQUIRE(frames != nullptr);
+    pixels = frames->Next();
+    REQUIRE(pixels != nullptr);
+    REQUIRE(pixels[3] == 255);
+  }
+
+  // Draws the second frame, and tells it to stop at that byte of the canvas.
+  bool StopsAt(size_t byte, test::Touch touch) const {
+    const test::StopAtTouch told(pixels + byte, touch);
+    bool has_stopped = false;
+    try {
+      frames->Next();
+    } catch (const Stopped&) {
+      has_stopped = true;
+    }
+    CHECK(told.was_touched());
+    return has_stopped;
+  }
+  // Whether what is drawn has not been begun.
+  bool is_untouched() const { return pixels[3] == 255; }
+
+  const std::string file;
+  const std::unique_ptr<WebpFrames> frames;
+  const uint8_t* pixels = nullptr;  // of the first frame
+};
+
+constexpr size_t kSecondPage = 4096;
+
+TEST_CASE("fault 35: webp: what is done for a canvas looks for a stop") {
+  SECTION("the copy of the one before") {
+    const Canvas canvas(true, 16);
+    CHECK(canvas.StopsAt(kSecondPage, test::Touch::kAny));
+    CHECK(canvas.is_untouched());
+  }
+  SECTION("a large place of it that becomes transparent") {
+    const Canvas canvas(true, Canvas::kSide / 2);
+    // The copy's last page, behind which it does not look any more.
+    CHECK(canvas.StopsAt(Canvas::kBytes - 1, test::Touch::kAny));
+    CHECK(canvas.is_untouched());
+  }
+  SECTION("one that begins empty") {
+    const Canvas canvas(true, 16);
+    CHECK(canvas.StopsAt(kSecondPage, test::Touch::kWrite));
+    CHECK_FALSE(canvas.is_untouched());
+  }
+  SECTION("one that begins as the one before") {
+    const Canvas canvas(false, 16);
+    CHECK(canvas.StopsAt(kSecondPage, test::Touch::kWrite));
+  }
+}
+
+std::shared_ptr<MemoryAccount> Account(uint64_t bytes_max) {
   MemoryAccount::Options options;
   options.name = "pipeline p";
   options.limit = "the limit";
-  options.bytes_max = uint64_t{64} << 20;
-  const auto account = MemoryAccount::Create(std::move(options));
+  options.bytes_max = bytes_max;
+  return MemoryAccount::Create(std::move(options));
+}
+
+TEST_CASE("fault 35: webp: both canvases of an animation are charged") {
+  constexpr uint64_t kCanvasBytes = uint64_t{4} * 1024 * 1024;
+  const std::string image = ImageChunks(Encoded(16, 16, /*has_alpha=*/true, true, 7));
+  const std::string file =
+      Animation(1024, 1024, /*has_alpha=*/true,
+                std::vector<AnimationFrame>(2, {0, 0, 16, 16, false, false, image}));
+  for (const uint64_t canvases : {0, 1, 2}) {
+    CAPTURE(canvases);
+    const auto account = Account(canvases * kCanvasBytes + kCanvasBytes / 2);
+    {
+      const MemoryAccount::Scope charged(account.get());
+      const auto frames =
+          WebpFrames::Open(reinterpret_cast<const uint8_t*>(file.data()), file.size(), INT64_MAX);
+      REQUIRE(frames != nullptr);
+      for (const uint64_t needed : {1, 2}) {
+        if (canvases < needed) {
+          CHECK_THROWS_AS(frames->Next(), MemoryLimitError);
+          break;
+        }
+        CHECK(frames->Next() != nullptr);
+        CHECK(account->taken() == needed * kCanvasBytes);
+      }
+    }
+    CHECK(account->taken() == 0);
+  }
+}
+
+TEST_CASE("fault 35: webp: what libwebp keeps of an image's pixels is charged") {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  struct Case {
+    bool has_alpha, is_lossless;
+    uint64_t kept;  // of a mebipixel
+  };
+  for (const Case& test : {Case{false, true, 4 * kMiB}, Case{true, true, 4 * kMiB},
+                           Case{true, false, 5 * kMiB}, Case{false, false, 0}}) {
+    const std::string file = Encoded(1024, 1024, test.has_alpha, test.is_lossless, 7);
+    for (const int64_t pixels_at_once : {int64_t{0}, INT64_MAX}) {
+      CAPTURE(test.has_alpha, test.is_lossless, pixels_at_once);
+      const auto is_refused = [&](uint64_t bytes_max) {
+        const auto account = Account(bytes_max);
+        const MemoryAccount::Scope charged(account.get());
+        FramesShape shape;
+        // Not inside of a macro, which would take the error for a failure.
+        try {
+          const bool decoded = Decode(file, {.pixels_at_once = pixels_at_once}, &shape).ok();
+          CHECK(decoded);
+        } catch (const MemoryLimitError&) {
+          return true;
+        }
+        CHECK(account->taken() == 0);
+        return false;
+      };
+      CHECK_FALSE(is_refused(test.kept));
+      if (test.kept > 0) CHECK(is_refused(test.kept - 1));
+    }
+  }
+}
+
+TEST_CASE("fault 35: webp: what libwebp lists of an animation is charged before it does so") {
+  const auto account = Account(uint64_t{64} << 20);
   const MemoryAccount::Scope charged(account.get());
   std::string chunks = Frames(9, 8, 3).substr(12);
   FramesShape shape;

@@ -1,10 +1,10 @@
 """Fault 35: what a pipeline may take, and what becomes of one that ends daemons; calls that end with their callers."""
 
+import contextlib
 import ctypes
 import os
 import re
 import signal
-import time
 
 import pytest
 
@@ -19,6 +19,10 @@ DOUBLING = ('name: "doubling" stage { range { stop: 5 } } stage { map { let: "s0
             + 'out: "n = string_length(s60)" } } stage { batch { batch_size: 1 } }')
 
 
+# The names of the daemon's threads that compute for a call.
+LOOK_UP, INDEXING = "reading", "tokens"
+
+
 def spec(folder, text, name):
     (folder / f"{name}.textproto").write_text(text)
     return f"{name}.textproto"
@@ -28,26 +32,24 @@ def is_set_aside(command):
     return any(line.split()[1:2] == ["set_aside"] for line in command("list").out.splitlines())
 
 
-def processor_seconds(pid):
-    fields = process_fields(pid)
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def is_quiet(pid):
-    """Whether a process that has nothing to do uses less than a tenth of a processor for a moment."""
-    before, begin = processor_seconds(pid), time.monotonic()
-    while time.monotonic() < begin + 0.5:
-        time.sleep(0.05)
-    return processor_seconds(pid) - before < 0.1 * (time.monotonic() - begin)
+def threads(pid, name):
+    """The threads of a process whose names begin so, with the ticks of processor time that each has used."""
+    found = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{pid}/task/{thread}/comm") as file:
+            if file.read().startswith(name):
+                fields = process_fields(f"{pid}/task/{thread}")
+                found[int(thread)] = int(fields[11]) + int(fields[12]) if fields else 0
+    return found
 
 
 def worker_threads(pid):
-    found = []
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/comm") as name:
-            if name.read().startswith("worker"):
-                found.append(int(thread))
-    return sorted(found)
+    return sorted(threads(pid, "worker"))
+
+
+def computing(pid, name):
+    """How many threads of that name have used a tenth of a second: they are in the middle of what takes long."""
+    return sum(ticks >= 0.1 * os.sysconf("SC_CLK_TCK") for ticks in threads(pid, name).values())
 
 
 def fault(pid, thread):
@@ -151,11 +153,11 @@ def test_look_ups_end_with_their_callers(tmp_path, daemon, counter):
                   ["where", "counter.textproto", "--step", str(2**31 - 1), "--row", "1"],
                   ["run", "counter.textproto", "--step", str(2**31 - 1), "--row", "1"]):
         callers = [command.start(*words) for _ in range(3)]
-        eventually(lambda: processor_seconds(daemon.pid) > 0 and not is_quiet(daemon.pid))
+        eventually(lambda: computing(daemon.pid, LOOK_UP) > 0)
         for caller in callers:
             caller.kill()
             caller.communicate()
-        eventually(lambda: is_quiet(daemon.pid))
+        eventually(lambda: not threads(daemon.pid, LOOK_UP))
 
 
 def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
@@ -165,24 +167,9 @@ def test_a_pipeline_is_deleted_in_the_middle_of_a_row(tmp_path, daemon):
     text = ('name: "long" workers: 1 stage { counter {} } stage { map { let: "x = float64(arange(16777216)) + value" '
             f'{sines} out: "m = sum(x)" }} }} stage {{ batch {{ batch_size: 1 }} }}')
     assert command("create", spec(tmp_path, text, "long")).code == 0
-    eventually(lambda: not is_quiet(daemon.pid))
+    eventually(lambda: computing(daemon.pid, "worker") == 1)
     assert command("delete", "long").code == 0
-    eventually(lambda: is_quiet(daemon.pid))
-
-
-def busy_workers(pid):
-    """How many workers compute for a moment without a pause."""
-
-    def ticks():
-        found = {}
-        for thread in worker_threads(pid):
-            fields = process_fields(f"{pid}/task/{thread}")
-            found[thread] = int(fields[11]) + int(fields[12])
-        return found
-
-    before = ticks()
-    time.sleep(0.3)
-    return sum(now > before.get(thread, now) for thread, now in ticks().items())
+    eventually(lambda: not worker_threads(daemon.pid))
 
 
 def test_fewer_workers_are_had_in_the_middle_of_a_row(tmp_path, daemon):
@@ -191,14 +178,14 @@ def test_fewer_workers_are_had_in_the_middle_of_a_row(tmp_path, daemon):
     text = ('name: "long" workers: 2 stage { counter {} } stage { map { let: "x = float64(arange(16777216)) + value" '
             f'{sines} out: "m = sum(x)" }} }} stage {{ batch {{ batch_size: 1 }} }}')
     assert command("create", spec(tmp_path, text, "long")).code == 0
-    eventually(lambda: busy_workers(daemon.pid) == 2)
+    eventually(lambda: computing(daemon.pid, "worker") == 2)
     assert command("update", "long", "--workers", "1").code == 0
     assert "workers: 1" in command("get", "long").out
     assert command("stats", "long").code == 0
     penstock.attach("long", daemon.socket, timeout=30).close()
     assert command("update", "long", "--workers", "2").code == 0
     assert command("delete", "long").code == 0
-    eventually(lambda: is_quiet(daemon.pid))
+    eventually(lambda: not worker_threads(daemon.pid))
 
 
 def index_spec(folder, lets, out, more=""):
@@ -226,10 +213,10 @@ def test_an_index_of_tokens_is_not_made_for_a_caller_who_has_gone(tmp_path, daem
     command = Penstock(tmp_path, daemon.socket)
     lets = 'let: "x = float64(arange(16777216)) + sum(n)" ' + 'let: "x = sin(x)" ' * 1000
     caller = command.start("index", "--tokens", index_spec(tmp_path, lets, "n = n + int64(sum(x))"))
-    eventually(lambda: not is_quiet(daemon.pid))
+    eventually(lambda: computing(daemon.pid, INDEXING) > 0)
     caller.kill()
     caller.communicate()
-    eventually(lambda: is_quiet(daemon.pid))
+    eventually(lambda: not threads(daemon.pid, INDEXING))
 
 
 @pytest.mark.parametrize("stage, count, why", [

@@ -1,22 +1,28 @@
 #include "server/engine/order/anchored_input.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace penstock {
 namespace {
 
-// What a chunk's position takes, about.
-constexpr uint64_t kAnchorBytes = 192;
+// What a chunk takes beside the counters of its position, about.
+constexpr uint64_t kAnchorBytes = 64;
 
 }  // namespace
+
+uint64_t AnchoredInput::Chunk::bytes() const {
+  return kAnchorBytes + start.counters().capacity() * sizeof(uint64_t);
+}
 
 Pulled AnchoredInput::Fill(uint64_t count) {
   while (resume_at_ > 0 || waiting() < count) {
     if (!pulling_) {
       if (result_ != Pulled::kSome) return result_;
-      chunk_charge_.Add(kAnchorBytes);
-      chunks_.emplace_back();
-      input_->Save(chunks_.back().start);
+      Chunk chunk;
+      input_->Save(chunk.start);
+      chunk_charge_.Add(chunk.bytes());
+      chunks_.push_back(std::move(chunk));
       pulling_ = true;
     }
     charge_.MakeRoom(records_, kChunkElements * width());
@@ -33,8 +39,8 @@ Pulled AnchoredInput::Fill(uint64_t count) {
       if (!pulling_) resume_at_ = 0;
     }
     if (!pulling_ && !chunks_.empty() && chunks_.back().rows == 0) {
+      chunk_charge_.Remove(chunks_.back().bytes());
       chunks_.pop_back();
-      chunk_charge_.Remove(kAnchorBytes);
     }
     if (result == Pulled::kBlocked && waiting() < count) return result;
   }
@@ -60,8 +66,8 @@ void AnchoredInput::DropWaiting(uint64_t count) {
   while (!chunks_.empty() && left_out_ >= chunks_.front().rows &&
          !(pulling_ && chunks_.size() == 1)) {
     left_out_ -= chunks_.front().rows;
+    chunk_charge_.Remove(chunks_.front().bytes());
     chunks_.pop_front();
-    chunk_charge_.Remove(kAnchorBytes);
   }
   if (first_ >= kChunkElements && first_ >= waiting()) {
     records_.erase(records_.begin(), records_.begin() + first_ * width());

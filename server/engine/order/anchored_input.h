@@ -48,6 +48,9 @@ class AnchoredInput {
   struct Chunk {
     Position start;     // of the input
     uint64_t rows = 0;  // that have arrived
+
+    // What it takes, whatever rows arrive.
+    uint64_t bytes() const;
   };
 
   void DropWaiting(uint64_t count);
