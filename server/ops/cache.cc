@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -19,6 +20,12 @@ namespace {
 uint64_t DefaultBytes() {
   const MemoryAccount* const account = MemoryAccount::OfThisThread();
   return account == nullptr ? UINT64_MAX : account->memory_bytes() / 4;
+}
+
+// What a list takes from the account for one element more.
+uint64_t RoomForOneMore(const RecordList& list) {
+  if (list.size() < list.capacity()) return 0;
+  return std::max<uint64_t>(list.capacity(), 1) * sizeof(RecordRef);
 }
 
 // Keeps elements' cells by their ordinals, whichever come first, as long as there is room; what is
@@ -49,9 +56,11 @@ class MemoryKept final : public KeptElements {
     const bool begins = run == runs_.end() || run->first + run->second.size() != ordinal;
     const uint64_t bytes =
         element.length + sizeof(RecordRef) + (begins && !runs_.empty() ? kRunBytes : 0);
-    // What is kept leaves room for what is computed.
+    // What is kept leaves room for what is computed, also where a list of references doubles.
+    const uint64_t taken =
+        element.length + (begins ? kRunBytes + sizeof(RecordRef) : RoomForOneMore(run->second));
     const bool fits =
-        bytes_ + bytes <= bytes_max_ && (account_ == nullptr || account_->HasRoomToKeep(bytes));
+        bytes_ + bytes <= bytes_max_ && (account_ == nullptr || account_->HasRoomToKeep(taken));
     if (fits) {
       bytes_ += bytes;
       ++elements_;

@@ -19,10 +19,10 @@
 namespace penstock::test {
 namespace {
 
-std::shared_ptr<MemoryAccount> Account() {
+std::shared_ptr<MemoryAccount> Account(uint64_t bytes_max = uint64_t{1} << 30) {
   MemoryAccount::Options options;
   options.name = "pipeline p";
-  options.bytes_max = uint64_t{1} << 30;
+  options.bytes_max = bytes_max;
   return MemoryAccount::Create(std::move(options));
 }
 
@@ -225,6 +225,24 @@ TEST_CASE("fault 35: a cache is charged with its references, and with its runs")
       REQUIRE(op->Pull(1, out, &moved) == Pulled::kSome);
     }
     CHECK(account->taken() >= of_one_run + kRuns * (80 + sizeof(RecordRef)));
+  }
+  CHECK(account->taken() == 0);
+}
+
+TEST_CASE("fault 35: a cache is full where its list would double beyond what is to be kept") {
+  LoneFront front;
+  // Half of it may be kept.
+  const auto account = Account(3 * kReferenceBytes);
+  {
+    const MemoryAccount::Scope charged(account.get());
+    const LastOp op("range { stop: 1 } | cache {}", front,
+                    std::make_unique<References>(kElements + 1000));
+    RecordList out;
+    uint64_t pulled = 0;
+    REQUIRE(op->Pull(kElements + 1000, out, &pulled) == Pulled::kSome);
+    CHECK(pulled == kElements + 1000);
+    CHECK(account->taken() >= kReferenceBytes);
+    CHECK(account->taken() <= 3 * kReferenceBytes / 2);
   }
   CHECK(account->taken() == 0);
 }
