@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/in_pieces.h"
+#include "io/arrow/lz4_block.h"
 
 namespace penstock {
 namespace {
@@ -15,9 +16,6 @@ constexpr uint8_t kVersionMask = 0xC0, kVersion = 0x40;
 constexpr uint8_t kBlocksAreAlone = 0x20, kHasBlockSums = 0x10, kHasSize = 0x08, kHasSum = 0x04;
 constexpr uint8_t kReserved = 0x02, kHasDictionary = 0x01;
 constexpr uint32_t kIsPlain = 0x80000000;
-constexpr size_t kLeastMatch = 4;
-// Copied at once where there is room for it, whatever a copy's length.
-constexpr size_t kCopy = 16;
 // Of a block beside its bytes, as StopLook counts it.
 constexpr uint64_t kBlockWork = 64;
 
@@ -55,71 +53,6 @@ uint32_t SumOf(absl::Span<const uint8_t> bytes) {
   sum = (sum ^ sum >> 15) * kPrimes[1];
   sum = (sum ^ sum >> 13) * kPrimes[2];
   return sum ^ sum >> 16;
-}
-
-// What is left of a length that four bits are too few for. False where the bytes end.
-bool ReadLength(const uint8_t*& in, const uint8_t* end, size_t* length) {
-  uint8_t more;
-  do {
-    if (in == end) return false;
-    more = *in++;
-    *length += more;
-  } while (more == 255);
-  return true;
-}
-
-// Copies what lies `offset` bytes back; it may be made by the copy itself. REQUIRES: `length` bytes
-// have room in front of `end`.
-void CopyMatch(uint8_t* out, const uint8_t* end, size_t offset, size_t length) {
-  const uint8_t* const from = out - offset;
-  if (offset >= kCopy && static_cast<size_t>(end - out) >= length + kCopy) {
-    for (size_t i = 0; i < length; i += kCopy) std::memcpy(out + i, from + i, kCopy);
-    return;
-  }
-  // What is there is repeated: each time twice as much.
-  while (length > 0) {
-    const size_t count = std::min(length, static_cast<size_t>(out - from));
-    std::memcpy(out, from, count);
-    out += count;
-    length -= count;
-  }
-}
-
-// Unpacks a block to `out`, in front of `end`; matches begin at `first` or behind. The end of what
-// was written, or null where the block is no sequences, or holds more.
-uint8_t* UnpackBlock(absl::Span<const uint8_t> block, const uint8_t* first, uint8_t* out,
-                     const uint8_t* end) {
-  const uint8_t* in = block.data();
-  const uint8_t* const in_end = in + block.size();
-  while (in < in_end) {
-    const uint8_t token = *in++;
-    size_t literals = token >> 4;
-    if (literals == 15 && !ReadLength(in, in_end, &literals)) return nullptr;
-    const auto in_left = static_cast<size_t>(in_end - in);
-    const auto room = static_cast<size_t>(end - out);
-    if (literals > in_left || literals > room) return nullptr;
-    if (literals <= kCopy && in_left >= kCopy && room >= kCopy) {
-      std::memcpy(out, in, kCopy);
-    } else if (literals > 0) {
-      std::memcpy(out, in, literals);
-    }
-    in += literals;
-    out += literals;
-    // The last sequence has no match.
-    if (in == in_end) return out;
-    if (in_end - in < 2) return nullptr;
-    const size_t offset = in[0] | static_cast<size_t>(in[1]) << 8;
-    in += 2;
-    size_t length = token & 15;
-    if (length == 15 && !ReadLength(in, in_end, &length)) return nullptr;
-    length += kLeastMatch;
-    if (offset == 0 || offset > static_cast<size_t>(out - first) ||
-        length > static_cast<size_t>(end - out))
-      return nullptr;
-    CopyMatch(out, end, offset, length);
-    out += length;
-  }
-  return nullptr;
 }
 
 absl::Status Damaged(absl::string_view what) { return absl::DataLossError(what); }
@@ -190,7 +123,7 @@ absl::Status UnpackLz4Frame(absl::Span<const uint8_t> frame, absl::Span<uint8_t>
       continue;
     }
     const bool is_alone = (head.flags & kBlocksAreAlone) != 0;
-    uint8_t* const next = UnpackBlock(block, is_alone ? out : plain.data(), out, out + room);
+    uint8_t* const next = UnpackLz4Block(block, is_alone ? out : plain.data(), out, out + room);
     if (next == nullptr) return Damaged("a block of its LZ4 frame is damaged, or holds more bytes");
     out = next;
     look.Did(static_cast<uint64_t>(out - before));

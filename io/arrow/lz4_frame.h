@@ -18,11 +18,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "io/arrow/lz4_block.h"
 
 namespace penstock {
-
-// No frame holds more plain bytes for each of its own.
-inline constexpr uint64_t kMaxLz4Ratio = 255;
 
 // Fills `plain` from one whole frame. DataLoss, with the reason alone, for what is no such frame,
 // is damaged, or holds more or fewer bytes.

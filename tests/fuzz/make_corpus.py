@@ -127,6 +127,12 @@ def npz():
     yield "deflated", saved(numpy.savez_compressed, x=numbers, zeros=numpy.zeros(500, numpy.uint8))
 
 
+def parquet():
+    """Small ones of pyarrow's."""
+    for name in ("few_none_v1", "few_none_v2", "few_snappy_v2", "few_lz4_v1", "few_gzip_v1", "few_zstd_v2", "list", "delta_texts", "dictionary_none_v2", "deltas_v1", "pages_v1"):
+        yield name, (_TREE / "tests" / "golden" / "parquet" / f"{name}.parquet").read_bytes()
+
+
 def png():
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -268,7 +274,7 @@ def lz4():
 
 def main():
     for name, seeds in {"arrow": arrow, "attach": attach, "deflate": deflate, "example": examples, "index_file": index_file, "jpeg": jpeg, "json": json_documents,
-                        "lz4": lz4, "npz": npz, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
+                        "lz4": lz4, "npz": npz, "parquet": parquet, "png": png, "record_frame": record_frame, "release_page": release_page, "sentencepiece": sentencepiece, "sound": sound, "tar": tar,
                         "tokenizer": tokenizers}.items():
         folder = CORPUS / name
         folder.mkdir(parents=True, exist_ok=True)
