@@ -7,6 +7,7 @@
 #include "base/cache_folder.h"
 #include "base/file_error.h"
 #include "base/kept_descriptors.h"
+#include "base/stop_flag.h"
 #include "io/record/named_access.h"
 #include "io/record/record_access.h"
 #include "io/record/record_chunk.h"
@@ -213,6 +214,33 @@ absl::StatusOr<uint64_t> FileTable::OrdinalOf(uint32_t file, uint64_t offset) {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
   if (!handle.ok()) return handle.status();
   return manifest_[file].indexed->access()->OrdinalOf(*handle, offset);
+}
+
+absl::StatusOr<std::vector<uint64_t>> FileTable::OrdinalsOf(uint32_t file,
+                                                            absl::Span<const uint64_t> offsets) {
+  std::vector<uint64_t> ordinals;
+  ordinals.reserve(offsets.size());
+  if (offsets.size() > 1 && KnownIndex(file) == nullptr) {
+    absl::StatusOr<std::shared_ptr<RandomAccessFile>> handle = Open(file);
+    if (!handle.ok()) return handle.status();
+    IndexOptions options;
+    options.cancelled = StopFlag::OfThisThread();
+    const absl::StatusOr<FoundRecords> found =
+        manifest_[file].indexed->access()->Scan(*handle, options);
+    CheckStop();
+    if (found.ok()) {
+      for (const uint64_t offset : offsets) ordinals.push_back(found->offsets.FirstFrom(offset));
+      return ordinals;
+    }
+    // Damage, perhaps behind all of them.
+  }
+  for (const uint64_t offset : offsets) {
+    CheckStop();
+    absl::StatusOr<uint64_t> ordinal = OrdinalOf(file, offset);
+    if (!ordinal.ok()) return ordinal.status();
+    ordinals.push_back(*ordinal);
+  }
+  return ordinals;
 }
 
 absl::Status FileTable::WithRecordAddress(const absl::Status& status, uint32_t file,

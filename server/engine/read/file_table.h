@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "base/file.h"
 #include "io/file/damage.h"
 #include "io/file/mapped_file.h"
@@ -109,6 +110,10 @@ class FileTable {
   // The number of the record at `offset`: by the file's index where that is at hand, else looked
   // for. REQUIRES: FileEntry::indexed.
   absl::StatusOr<uint64_t> OrdinalOf(uint32_t file, uint64_t offset);
+  // The same of several records: the file is gone through once. Throws Stopped soon after this
+  // thread is told to stop.
+  absl::StatusOr<std::vector<uint64_t>> OrdinalsOf(uint32_t file,
+                                                   absl::Span<const uint64_t> offsets);
 
   // For who has come to the end of a file: what it has grown by since it was opened is not read,
   // and is told once.

@@ -1,6 +1,7 @@
 #include "server/engine/run/order_walk.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -187,19 +188,25 @@ absl::StatusOr<std::vector<RecordPlace>> PlacesOf(OrderWalk& walk, uint32_t row)
   std::vector<RecordPlace> places;
   std::vector<RecordRef> records;
   walk.FindPlaces(row, &records);
+  std::map<uint32_t, std::vector<size_t>> of_files;  // their places, by the file
   for (const RecordRef& record : records) {
-    RecordPlace place;
+    RecordPlace& place = places.emplace_back();
     const FileEntry& entry = walk.plan().manifest()[record.file];
     place.file = entry.path;
     place.offset = record.offset;
     place.epoch = record.epoch;
-    if (entry.indexed != nullptr) {
-      const absl::StatusOr<uint64_t> ordinal = walk.files().OrdinalOf(record.file, record.offset);
-      if (!ordinal.ok()) return ordinal.status();
-      place.record = *ordinal;
-      place.record_known = true;
+    if (entry.indexed != nullptr) of_files[record.file].push_back(places.size() - 1);
+  }
+  for (const auto& [file, of_file] : of_files) {
+    std::vector<uint64_t> offsets;
+    offsets.reserve(of_file.size());
+    for (const size_t place : of_file) offsets.push_back(places[place].offset);
+    const absl::StatusOr<std::vector<uint64_t>> ordinals = walk.files().OrdinalsOf(file, offsets);
+    if (!ordinals.ok()) return ordinals.status();
+    for (size_t i = 0; i < of_file.size(); ++i) {
+      places[of_file[i]].record = (*ordinals)[i];
+      places[of_file[i]].record_known = true;
     }
-    places.push_back(std::move(place));
   }
   return places;
 }

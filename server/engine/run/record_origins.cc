@@ -18,6 +18,16 @@ void AddEpochs(uint64_t epochs, Origin* origin) {
   }
 }
 
+// What they take, wherever they lie.
+uint64_t BytesOf(const Origins& origins) {
+  uint64_t bytes = origins.capacity() * sizeof(Origin);
+  for (const Origin& origin : origins) {
+    bytes += origin.rows.capacity() * sizeof(Origins);
+    for (const Origins& row : origin.rows) bytes += BytesOf(row);
+  }
+  return bytes;
+}
+
 // The origins of an element's row `row` of `rows`. Where its batches have others, any record of
 // theirs may be in it.
 Origins RowOf(const Origins& element, size_t row, size_t rows) {
@@ -78,16 +88,28 @@ void RecordOrigins::RememberElement(const RecordRef& element, Origins origins) {
       (origins.size() == 1 && origins[0].rows.empty() && origins[0].record.file == element.file &&
        origins[0].record.offset == element.offset);
   if (is_told_by_reference) return;
+  const uint64_t bytes = sizeof(Known) + BytesOf(origins);
+  charge_.Add(bytes);
   known_[RowBlock::KeyOf(element)] = {ElementCells::PackedPath(element), std::move(origins),
-                                      element.epoch};
+                                      element.epoch, bytes};
 }
 
-std::vector<Origins> RecordOrigins::OfInput(const SectionTask& task) const {
+void RecordOrigins::Forget(const RecordRef& element) {
+  const auto found = known_.find(RowBlock::KeyOf(element));
+  if (found == known_.end()) return;
+  charge_.Remove(found->second.bytes);
+  known_.erase(found);
+}
+
+std::vector<Origins> RecordOrigins::OfInput(const SectionTask& task) {
   const Section& section = *task.section;
   std::vector<Origins> rows;
+  input_charge_.Clear();
+  input_charge_.MakeRoom(rows, task.records.size() / section.width);
   for (size_t first = 0; first < task.records.size(); first += section.width) {
     rows.push_back(
         Of(*section.work, absl::MakeConstSpan(task.records).subspan(first, section.width)));
+    input_charge_.Add(BytesOf(rows.back()));
   }
   return rows;
 }
@@ -97,7 +119,7 @@ void RecordOrigins::Remember(const SectionTask& task, std::vector<Origins> rows,
   const Section& section = *task.section;
   const RecordList& elements = task.elements;
   // Where an older element was, there is none any more.
-  for (const RecordRef& element : elements) known_.erase(RowBlock::KeyOf(element));
+  for (const RecordRef& element : elements) Forget(element);
   if (section.batch != nullptr) {
     if (elements.empty()) return;
     Origin batch;

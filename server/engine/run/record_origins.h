@@ -2,7 +2,8 @@
 // record; of what sections have made of several, it is remembered here.
 //
 // Threads:  one thread.
-// Owns:     what it remembers, for each cell that a section has filled last.
+// Owns:     what it remembers, for each cell that a section has filled last. It is charged to the
+//           account of the thread that makes it.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/memory_charge.h"
 #include "server/engine/plan/plan_impl.h"
 #include "server/engine/read/record.h"
 #include "server/engine/section/section.h"
@@ -37,7 +39,7 @@ class RecordOrigins {
   static void AddRecords(const Origin& origin, std::vector<RecordRef>* records);
 
   // Of each element of a task's input. To be asked before the task is done, which takes those up.
-  std::vector<Origins> OfInput(const SectionTask& task) const;
+  std::vector<Origins> OfInput(const SectionTask& task);
   // A task is done, whose input came from these; each of its elements was made of that row of the
   // input (SectionRunner::set_element_rows).
   void Remember(const SectionTask& task, std::vector<Origins> rows,
@@ -49,12 +51,16 @@ class RecordOrigins {
     uint64_t path = 0;  // of the element
     Origins origins;
     uint64_t epoch = 0;  // of the element, before a later stage repeats it
+    uint64_t bytes = 0;  // that are charged for it
   };
 
   const Known* Find(const RecordRef& reference) const;
+  void Forget(const RecordRef& element);
   void RememberElement(const RecordRef& element, Origins origins);
 
   const PlanImpl& plan_;
+  MemoryCharge charge_;                              // of known_
+  MemoryCharge input_charge_;                        // of what OfInput() gave last
   std::unordered_map<const uint8_t*, Known> known_;  // by the element's cell
 };
 

@@ -394,5 +394,35 @@ TEST_CASE("a look-up has a limit of memory") {
   CHECK(account->taken() == 0);
 }
 
+TEST_CASE("fault 35: where the rows of a batch came from is charged, too") {
+  ScratchFolder folder;
+  constexpr int64_t kRows = 40'000;
+  WriteShard(folder / "a", 0, kRows);
+  const auto plan = PlanText(absl::StrCat("stage { tfrecord { files: '", folder / "a",
+                                          "' } } stage { parse_example { feature { key: "
+                                          "'n' int64 {} } } } stage { batch { batch_size: ",
+                                          kRows,
+                                          " } } stage { filter { predicate: "
+                                          "'n[0] >= 0' } } stage { batch { batch_size: 1 } }"));
+  INFO(plan.status().ToString());
+  REQUIRE(plan.ok());
+  const auto find = [&](uint64_t mebibytes) {
+    MemoryAccount::Options options;
+    options.bytes_max = mebibytes << 20;
+    const auto account = MemoryAccount::Create(std::move(options));
+    const auto records = FindRecords(*plan, 0, 0, {nullptr, account.get()});
+    CHECK(account->taken() == 0);
+    return records;
+  };
+  // As the file has no index, it is gone through once, and not once for each record.
+  const auto records = find(64);
+  REQUIRE(records.ok());
+  REQUIRE(records->size() == kRows);
+  for (size_t i = 0; i < records->size(); ++i)
+    if ((*records)[i].record != i) FAIL("record " << (*records)[i].record << " at " << i);
+  // Each takes more than 200 bytes while it is walked.
+  CHECK(absl::IsResourceExhausted(find(8).status()));
+}
+
 }  // namespace
 }  // namespace penstock::test
