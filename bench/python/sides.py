@@ -18,6 +18,13 @@ class Sides:
         self._seconds = seconds
         self._environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         self._compile_package()
+        self._environment["PENSTOCK_BENCH_STEPS"] = self._measured_steps()
+
+    def _measured_steps(self):
+        """As functions.py reads them, for all sides."""
+        command = [self._pythons["torch"], "-c", "import functions; print(*functions.measured_steps(), sep=',')"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, env=self._environment, cwd=TAKE.parent)
+        return done.stdout.strip()
 
     def _compile_package(self):
         """As an installation has it: in a build folder each worker process would compile what it imports."""
