@@ -6,18 +6,31 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from programs import Daemon, Penstock, eventually
+from programs import Daemon, Penstock, eventually, process_fields
 from strangers import Stranger, place  # noqa: F401 (a fixture)
-from test_budgets import is_quiet, worker_threads
+from test_budgets import worker_threads
 
 penstock = pytest.importorskip("penstock")
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 _STRANGER = 54321
+
+def is_quiet(pid):
+    """Whether a process uses less than a tenth of a processor for a moment."""
+
+    def ticks():
+        fields = process_fields(pid)
+        return int(fields[11]) + int(fields[12])
+
+    before, begin = ticks(), time.monotonic()
+    time.sleep(0.5)
+    return ticks() - before < 0.1 * (time.monotonic() - begin) * os.sysconf("SC_CLK_TCK")
+
 
 # Says "in" when it is attached and has taken as many batches as it was told to, and then how far on its next one is, once it is told to go on.
 GUEST = """
