@@ -306,7 +306,8 @@ def who_comes_in(module):
             word = f"`{other}`"
         if word not in words:
             words.append(word)
-    return f"Who comes in: {', '.join(words) or 'nobody: what is here registers itself, or is a program'}."
+    nobody = "nobody: what is here registers itself, or is a program" if not module.startswith("io/") else "nobody yet"
+    return f"Who comes in: {', '.join(words) or nobody}."
 
 
 def write_readmes(root):

@@ -10,6 +10,7 @@
 #include "tests/io/parquet/parquet_source.h"
 #include "tests/support/catch.h"
 #include "tests/support/golden.h"
+#include "tests/support/wire_bytes.h"
 
 namespace penstock {
 namespace {
@@ -143,13 +144,8 @@ TEST_CASE("parquet: a page whose checksum does not hold is damaged, and says whe
 }
 
 // A page of version 1 by hand. Numbers are zigzag varints.
-std::string Varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
 std::string Number(int64_t value) {
-  return Varint(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+  return testing::Varint(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
 }
 
 std::string DataHeader(int64_t plain, int64_t packed, int64_t values) {
@@ -201,9 +197,9 @@ TEST_CASE("parquet: pages that say more than they hold are refused before memory
        ParquetCodec::kUncompressed, "at most"},
       {"negative", DataHeader(-1, 64, 8) + body, 8, ParquetCodec::kZstd, "-1 unpacked"},
       {"too many packed", DataHeader(64, 65, 8) + body, 8, ParquetCodec::kUncompressed, "64 left"},
-      {"snappy", DataHeader(big, 64, 8) + Varint(big) + body.substr(5), 8, ParquetCodec::kSnappy,
-       "can"},
-      {"snappy of another size", DataHeader(64, 64, 8) + Varint(big) + body.substr(5), 8,
+      {"snappy", DataHeader(big, 64, 8) + testing::Varint(big) + body.substr(5), 8,
+       ParquetCodec::kSnappy, "can"},
+      {"snappy of another size", DataHeader(64, 64, 8) + testing::Varint(big) + body.substr(5), 8,
        ParquetCodec::kSnappy, "says that it holds"},
       {"gzip", DataHeader(big, 64, 8) + body, 8, ParquetCodec::kGzip, "can"},
       {"lz4", DataHeader(big, 64, 8) + body, 8, ParquetCodec::kLz4Raw, "can"},
@@ -232,7 +228,7 @@ TEST_CASE("parquet: pages that say more than they hold are refused before memory
             .ok());
   // Rows that a run of nulls gives in some bytes are the caller's to limit.
   column.is_optional = true;
-  const std::string levels = Varint(uint64_t{1} << 31) + '\0';
+  const std::string levels = testing::Varint(uint64_t{1} << 31) + '\0';
   std::string nulls(4, '\0');
   nulls[0] = static_cast<char>(levels.size());
   nulls += levels;

@@ -17,20 +17,15 @@
 #include "tests/support/golden.h"
 #include "tests/support/guarded_memory.h"
 #include "tests/support/stops_soon.h"
+#include "tests/support/wire_bytes.h"
 
 namespace penstock {
 namespace {
 
 using testing::GuardedMemory;
 
-std::string Varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
 std::string Zigzag(int64_t value) {
-  return Varint(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
+  return testing::Varint(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63));
 }
 
 // Numbers of some bits side by side, the lowest first.
@@ -68,7 +63,7 @@ TEST_CASE("parquet: runs and packed numbers of all widths, read in any steps") {
       if (part % 3 == 1) {
         const size_t count = dice.Next() % 40;
         const auto number = static_cast<uint32_t>(dice.Next() & Mask(bits));
-        bytes += Varint(count << 1);
+        bytes += testing::Varint(count << 1);
         bytes.append(reinterpret_cast<const char*>(&number), (bits + 7) / 8);
         numbers.insert(numbers.end(), count, number);
         continue;
@@ -76,7 +71,7 @@ TEST_CASE("parquet: runs and packed numbers of all widths, read in any steps") {
       const size_t groups = dice.Next() % 9;
       std::vector<uint64_t> packed(groups * 8);
       for (uint64_t& number : packed) number = dice.Next() & Mask(bits);
-      bytes += Varint(groups << 1 | 1) + Packed(packed, bits);
+      bytes += testing::Varint(groups << 1 | 1) + Packed(packed, bits);
       numbers.insert(numbers.end(), packed.begin(), packed.end());
     }
     const GuardedMemory memory(bytes.size());
@@ -150,8 +145,8 @@ TEST_CASE("parquet: what are no runs is refused") {
 
 // Numbers as DELTA_BINARY_PACKED, in blocks of 128 with four miniblocks.
 std::string Deltas(const std::vector<int64_t>& numbers) {
-  std::string bytes =
-      Varint(128) + Varint(4) + Varint(numbers.size()) + Zigzag(numbers.empty() ? 0 : numbers[0]);
+  std::string bytes = testing::Varint(128) + testing::Varint(4) + testing::Varint(numbers.size()) +
+                      Zigzag(numbers.empty() ? 0 : numbers[0]);
   for (size_t begin = 1; begin < numbers.size(); begin += 128) {
     const size_t end = std::min(begin + 128, numbers.size());
     int64_t least = INT64_MAX;
@@ -228,12 +223,17 @@ TEST_CASE("parquet: what are no packed differences is refused") {
     std::string bytes;
   } cases[] = {
       {"nothing", ""},
-      {"no miniblocks", Varint(128) + Varint(0) + Varint(1) + Zigzag(1)},
-      {"a block that they do not divide", Varint(128) + Varint(3) + Varint(1) + Zigzag(1)},
-      {"miniblocks of four", Varint(16) + Varint(4) + Varint(1) + Zigzag(1)},
-      {"a block of no numbers", Varint(0) + Varint(4) + Varint(1) + Zigzag(1)},
-      {"huge miniblocks", Varint(uint64_t{1} << 40) + Varint(4) + Varint(1) + Zigzag(1)},
-      {"many miniblocks", Varint(8 << 10) + Varint(1 << 10) + Varint(1) + Zigzag(1)},
+      {"no miniblocks", testing::Varint(128) + testing::Varint(0) + testing::Varint(1) + Zigzag(1)},
+      {"a block that they do not divide",
+       testing::Varint(128) + testing::Varint(3) + testing::Varint(1) + Zigzag(1)},
+      {"miniblocks of four",
+       testing::Varint(16) + testing::Varint(4) + testing::Varint(1) + Zigzag(1)},
+      {"a block of no numbers",
+       testing::Varint(0) + testing::Varint(4) + testing::Varint(1) + Zigzag(1)},
+      {"huge miniblocks",
+       testing::Varint(uint64_t{1} << 40) + testing::Varint(4) + testing::Varint(1) + Zigzag(1)},
+      {"many miniblocks",
+       testing::Varint(8 << 10) + testing::Varint(1 << 10) + testing::Varint(1) + Zigzag(1)},
   };
   for (const auto& one : cases) {
     INFO(one.name);
@@ -241,8 +241,8 @@ TEST_CASE("parquet: what are no packed differences is refused") {
     CHECK_FALSE(deltas.Begin());
   }
   // Miniblocks of 65 bits.
-  const std::string wide =
-      Varint(32) + Varint(1) + Varint(9) + Zigzag(1) + Zigzag(0) + '\x41' + std::string(300, 'x');
+  const std::string wide = testing::Varint(32) + testing::Varint(1) + testing::Varint(9) +
+                           Zigzag(1) + Zigzag(0) + '\x41' + std::string(300, 'x');
   DeltaPacked deltas({reinterpret_cast<const uint8_t*>(wide.data()), wide.size()});
   REQUIRE(deltas.Begin());
   int64_t out[2];
@@ -329,7 +329,7 @@ TEST_CASE("parquet: blocks that are cut are refused, changed ones never read bey
 
 TEST_CASE("parquet: a Snappy block by hand, with each kind of element") {
   const std::string noise(70'000, 'n');
-  std::string block = Varint(70'000 + 4 + 11 + 64 + 5);
+  std::string block = testing::Varint(70'000 + 4 + 11 + 64 + 5);
   block += std::string("\xf8\x6f\x11\x01", 4) + noise;  // a literal whose length has three bytes
   block += std::string("\x0c") + "abcd";                // one of four
   block += std::string("\x1d\x04", 2);                  // 11 bytes, 4 back
@@ -353,7 +353,7 @@ TEST_CASE("parquet: a Snappy block by hand, with each kind of element") {
 std::string PlainBlock(ParquetCodec codec, size_t bytes) {
   std::string block;
   if (codec == ParquetCodec::kSnappy) {
-    block = Varint(bytes);
+    block = testing::Varint(bytes);
     constexpr size_t kElement = 50'000;
     for (size_t done = 0; done < bytes; done += kElement) {
       const size_t length = std::min(kElement, bytes - done) - 1;

@@ -200,7 +200,7 @@ TEST_CASE("models that make little sense are refused where sentencepiece refuses
       for (int i = 0; i < piece[1]; ++i) text += piece[0].get<std::string>();
       file += testing::SentencePiece(text, piece[3], std::stof(piece[2].get<std::string>()));
     }
-    file += testing::WireBytes(2, testing::WireNumber(3, model["kind"]));
+    file += testing::Field(2, testing::Number(3, model["kind"]));
     const auto tokenizer = MakeSentencePieceTokenizer(file);
     INFO(model["name"] << ": " << tokenizer.status().ToString());
     CHECK(tokenizer.ok() != model["ids"].is_null());

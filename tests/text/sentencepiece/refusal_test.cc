@@ -18,14 +18,14 @@
 namespace penstock::text {
 namespace {
 
+using testing::Field;
+using testing::Number;
 using testing::SentencePiece;
-using testing::WireBytes;
-using testing::WireNumber;
 
 std::string Units(const std::vector<uint32_t>& units) {
   return {reinterpret_cast<const char*>(units.data()), units.size() * sizeof(uint32_t)};
 }
-std::string Charsmap(const std::string& map) { return WireBytes(3, WireBytes(2, map)); }
+std::string Charsmap(const std::string& map) { return Field(3, Field(2, map)); }
 
 const std::string kSound = SentencePiece("<unk>", 2) + SentencePiece("a") + SentencePiece("b");
 
@@ -52,7 +52,7 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
     if (byte != 0x41)
       bytes += SentencePiece(std::string("<0x") + digits[byte >> 4] + digits[byte & 15] + ">", 6);
   }
-  const std::string falls_back = WireBytes(2, WireNumber(35, 1));
+  const std::string falls_back = Field(2, Number(35, 1));
   const std::pair<std::string, std::string> cases[] = {
       {"", "pieces: expected one for what is unknown, found none"},
       {SentencePiece("a"), "pieces: expected one for what is unknown, found none"},
@@ -78,9 +78,9 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
       // Sizes that go beyond the file.
       {kSound + "\x0a\x7f", "the model: expected a field of a protobuf message, found other bytes"},
       {kSound + "\x0a\xff\xff\xff\xff\x0f", "the model: expected a field"},
-      {kSound + WireBytes(1, "\x0a\x05xx"), "pieces[3]: expected a field of a protobuf message"},
-      {kSound + WireBytes(1, "\x15\x01\x02"), "pieces[3]: expected a field of a protobuf message"},
-      {kSound + WireBytes(2, "\x18"), "trainer_spec: expected a field of a protobuf message"},
+      {kSound + Field(1, "\x0a\x05xx"), "pieces[3]: expected a field of a protobuf message"},
+      {kSound + Field(1, "\x15\x01\x02"), "pieces[3]: expected a field of a protobuf message"},
+      {kSound + Field(2, "\x18"), "trainer_spec: expected a field of a protobuf message"},
       {kSound + std::string(300, '\x0b'), "the model: expected a field"},
       {kSound + std::string(2, '\0'), "the model: expected a field"},
       {kSound + Charsmap("abc"), "normalizer_spec.precompiled_charsmap: expected units of four"},
@@ -96,8 +96,7 @@ TEST_CASE("models of SentencePiece that make no sense are refused by name", "[te
        "normalizer_spec.precompiled_charsmap: expected places in the replacements, found another"},
       {kSound + Charsmap(Units({8, 1u << 8 | 1u << 10, 1u << 31 | 9}) + std::string(1, '\0')),
        "normalizer_spec.precompiled_charsmap: expected places in the replacements, found another"},
-      {kSound + WireBytes(5, WireBytes(2, "abc")),
-       "denormalizer_spec.precompiled_charsmap: expected"},
+      {kSound + Field(5, Field(2, "abc")), "denormalizer_spec.precompiled_charsmap: expected"},
       {SentencePiece("<unk>", 2) + SentencePiece(std::string(17 << 20, 'a')),
        "pieces: longer than the limit of 16777216 bytes together"},
   };
