@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/signature.h"
 #include "base/utf8.h"
@@ -48,6 +51,12 @@ std::vector<std::string> FieldNames(const google::protobuf::Descriptor& descript
   return names;
 }
 
+// What somebody meant, or all that there are.
+std::string NearOrAll(const std::string& name, const std::vector<std::string>& known) {
+  const std::string near = DidYouMean(name, known);
+  return near.empty() ? absl::StrCat("; known are ", absl::StrJoin(known, ", ")) : near;
+}
+
 // The parser's complaint about an unknown field is
 // `Message type "penstock.v1.Stage" has no field named "mpa".`
 std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPool& pool,
@@ -61,14 +70,44 @@ std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPoo
   field = field.substr(0, field.find('"'));
   const google::protobuf::Descriptor* descriptor = pool.FindMessageTypeByName(type);
   if (descriptor == nullptr) return std::nullopt;
-  const std::vector<std::string> known = FieldNames(*descriptor);
-  const std::string near = DidYouMean(std::string(field), known);
-  std::string result = absl::StrCat("unknown field \"", field, "\" in ", descriptor->name(), near);
-  if (near.empty()) {
-    absl::StrAppend(&result, "; known are ");
-    for (size_t i = 0; i < known.size(); ++i) absl::StrAppend(&result, i ? ", " : "", known[i]);
+  return absl::StrCat("unknown field \"", field, "\" in ", descriptor->name(),
+                      NearOrAll(std::string(field), FieldNames(*descriptor)));
+}
+
+// The names that a field of this name takes, in any of the messages that may be within `root`.
+void AddEnumNames(const google::protobuf::Descriptor& root, absl::string_view field,
+                  std::set<const google::protobuf::Descriptor*>* seen,
+                  std::vector<std::string>* names) {
+  if (!seen->insert(&root).second) return;
+  for (int i = 0; i < root.field_count(); ++i) {
+    const google::protobuf::FieldDescriptor& one = *root.field(i);
+    if (one.message_type() != nullptr) AddEnumNames(*one.message_type(), field, seen, names);
+    if (one.enum_type() == nullptr || one.name() != field) continue;
+    for (int value = 0; value < one.enum_type()->value_count(); ++value) {
+      const std::string& name = one.enum_type()->value(value)->name();
+      // Nobody writes that nothing is said.
+      if (absl::EndsWith(name, "_UNSPECIFIED") || absl::c_linear_search(*names, name)) continue;
+      names->push_back(name);
+    }
   }
-  return result;
+}
+
+// The parser's complaint about an unknown name of an enumeration is
+// `Unknown enumeration value of "RIGHT_REED" for field "rights".`
+std::optional<std::string> SayUnknownValue(const google::protobuf::Descriptor& root,
+                                           absl::string_view message) {
+  constexpr absl::string_view kValueMark = "Unknown enumeration value of \"";
+  constexpr absl::string_view kFieldMark = "\" for field \"";
+  const size_t field_mark = message.find(kFieldMark);
+  if (!absl::StartsWith(message, kValueMark) || field_mark == message.npos) return std::nullopt;
+  const std::string value(message.substr(kValueMark.size(), field_mark - kValueMark.size()));
+  absl::string_view field = message.substr(field_mark + kFieldMark.size());
+  field = field.substr(0, field.find('"'));
+  std::set<const google::protobuf::Descriptor*> seen;
+  std::vector<std::string> names;
+  AddEnumNames(root, field, &seen, &names);
+  if (names.empty()) return std::nullopt;
+  return absl::StrCat("unknown value \"", value, "\" of ", field, NearOrAll(value, names));
 }
 
 using google::protobuf::FieldDescriptor;
@@ -177,7 +216,9 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file_name,
   }
   std::string what = "not a message in Protobuf's text format";
   if (error.found) {
-    const auto unknown = SayUnknownField(*message->GetDescriptor()->file()->pool(), error.message);
+    const google::protobuf::Descriptor& root = *message->GetDescriptor();
+    auto unknown = SayUnknownField(*root.file()->pool(), error.message);
+    if (!unknown) unknown = SayUnknownValue(root, error.message);
     what = unknown.value_or(error.message);
   }
   return absl::InvalidArgumentError(

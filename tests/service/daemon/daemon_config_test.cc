@@ -41,6 +41,11 @@ TEST_CASE("fault 54: a bad configuration is refused with its place") {
     std::string message;
   } kCases[] = {
       {"sokcet: 'x'", "c:1:7: unknown field \"sokcet\" in DaemonConfig, did you mean \"socket\"?"},
+      {"access_rule { rights: RIGHT_REED }",
+       "c:1:34: unknown value \"RIGHT_REED\" of rights, did you mean \"RIGHT_READ\"?"},
+      {"access_rule { rights: [RIGHT_READ, DELETE] }",
+       "c:1:42: unknown value \"DELETE\" of rights; known are RIGHT_ATTACH, RIGHT_READ, "
+       "RIGHT_CONTROL"},
       {"worker_defaults { workers: 1025 }",
        "c:1:19: worker_defaults.workers out of range: 1025 is not in [0, 1024]"},
       {"shared_prefix { max_bytes: -1 }",
