@@ -79,6 +79,25 @@ def test_rights_by_user_group_and_pipeline(serve, place, counter):
     assert "may not see" in member("stats", "eval-1", "--interval", "0").err
 
 
+def test_who_may_only_read_takes_no_batch_and_changes_no_log(serve, place):
+    daemon = serve(f"access_rule {{ uids: {_STRANGER} rights: RIGHT_READ }}")
+    stranger = Stranger(place, daemon.socket)
+    assert stranger("stats", "train", "--interval", "0").code == 0
+    # What is in a batch is more than statistics.
+    refused = stranger("sample", "train")
+    assert refused.code == 1 and 'may not attach to the pipeline "train"' in refused.err
+    refused = stranger("log-level", "error")
+    assert refused.code == 1 and "may not control" in refused.err
+
+
+def test_events_are_told_of_the_pipelines_that_somebody_may_see(serve, place):
+    daemon = serve(f'access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: RIGHT_READ }}')
+    assert "train" in Penstock(place, daemon.socket)("events").out
+    told = Stranger(place, daemon.socket)("events")
+    assert told.code == 0, told
+    assert "eval-1" in told.out and "train" not in told.out
+
+
 def test_who_deletes_is_told_no_name_that_he_may_not_see(serve, place):
     daemon = serve(f'access_rule {{ uids: {_STRANGER} pipelines: "eval-*" rights: [RIGHT_READ, RIGHT_CONTROL] }}')
     stranger = Stranger(place, daemon.socket)

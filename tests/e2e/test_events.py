@@ -61,6 +61,7 @@ def test_a_life_in_events(remote, counter):
         assert "sent away" in following.until("evicted")["text"]
         first.close()
         following.until("left")
+        assert sum(event["kind"] == "EVENT_KIND_EVICTED" for event in following.events) == 1
         ok(remote("delete", "endless"))
         following.until("deleted")
         numbers = [int(event["number"]) for event in following.events]

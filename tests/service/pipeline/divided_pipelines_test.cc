@@ -212,6 +212,27 @@ TEST_CASE(
   request.set_skip_steps(3);
   CHECK(absl::StrContains(refusal(request, grpc::StatusCode::FAILED_PRECONDITION),
                           "for all hosts alike; name it"));
+  // Which epoch is the next one each host would say for itself.
+  request.Clear();
+  request.set_name("counter");
+  request.set_at_next_epoch(true);
+  CHECK(absl::StrContains(refusal(request, grpc::StatusCode::FAILED_PRECONDITION),
+                          "which epoch is the next one is told by how far a host is"));
+}
+
+TEST_CASE("a host that is alone for a while changes its batches as one of several") {
+  TestDaemon daemon;
+  REQUIRE(Create(daemon, WorldOf(1, 0, 1)).ok());
+  REQUIRE(Update(daemon, Divide(WorldOf(2, 0), 200)).ok());
+  REQUIRE(Update(daemon, Divide(WorldOf(1, 0), 300)).ok());
+  v1::UpdatePipelineRequest request;
+  request.set_name("counter");
+  request.set_skip_steps(3);
+  const grpc::Status refused = Update(daemon, request);
+  CHECK(refused.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(absl::StrContains(refused.error_message(), "for all hosts alike; name it"));
+  request.set_step(400);
+  CHECK(Update(daemon, request).ok());
 }
 
 TEST_CASE("whole batches are divided anew by another pipeline only") {

@@ -1,97 +1,19 @@
 // What a user who may only attach does to somebody else's pipeline: nothing that moves its stream,
 // or its changes.
 #include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "server/service/pipeline/pipeline.h"
-#include "tests/service/counting.h"
+#include "tests/service/owned_pipeline.h"
 #include "tests/support/catch.h"
-#include "tests/support/scratch_folder.h"
-#include "tests/support/shards.h"
 
 namespace penstock {
 namespace {
 
-constexpr uint32_t kOwner = 54321;
-constexpr uint32_t kGuest = 54322;
-
-// A pipeline of the owner's: batches of four of sixteen numbers, again and again.
-class Owned {
- public:
-  // `first_free`: of an earlier daemon; `returns`: as PipelineOptions.
-  explicit Owned(uint64_t first_free = 0, bool returns = false) {
-    test::WriteShard(folder_ / "n", 0, 16);
-    PipelineOptions options;
-    options.owner.uid = kOwner;
-    options.returns = returns;
-    if (first_free > 0) {
-      options.high_water =
-          HighWater::Create({.pipeline = "p", .limit = first_free, .is_of_before = true});
-    }
-    pipeline_ = Make(4, options);
-  }
-  ~Owned() { pipeline_->Close(absl::CancelledError("the end")); }
-
-  Pipeline& operator*() { return *pipeline_; }
-  Pipeline* operator->() { return pipeline_.get(); }
-
-  Newcomer At(uint32_t uid, uint64_t step) {
-    Newcomer newcomer;
-    newcomer.uid = newcomer.spec.uid = uid;
-    newcomer.spec.identity = ++last_identity_;
-    newcomer.position.step = step;
-    newcomer.position.cursor = Cursor(step);
-    return newcomer;
-  }
-  static Newcomer Anywhere(uint32_t uid) {
-    Newcomer newcomer;
-    newcomer.uid = newcomer.spec.uid = uid;
-    return newcomer;
-  }
-  // Where a consumer of the owner's begins that has no cursor.
-  uint64_t WhereItIsLeft() {
-    const auto attached = pipeline_->Attach(Anywhere(kOwner));
-    REQUIRE(attached.ok());
-    attached->stream->writer().Detach(attached->handle.id);
-    return attached->handle.start_step;
-  }
-  // Seconds in which nobody does anything.
-  void Wait() {
-    for (uint64_t second = 1; second < 20; ++second)
-      pipeline_->Tick(second * 1'000'000'000, 10'000'000'000);
-  }
-
- private:
-  std::shared_ptr<Pipeline> Make(int slots, const PipelineOptions& options) {
-    v1::PipelineSpec spec = test::CountingSpec(folder_ / "n", "p", "stage { repeat {} }");
-    spec.mutable_ring()->set_slots(slots);
-    const auto created = Pipeline::Create(spec, options, LocalFileSystem());
-    INFO(created.status().ToString());
-    REQUIRE(created.ok());
-    return *created;
-  }
-  // Of a run with the same spec.
-  std::string Cursor(uint64_t step) {
-    PipelineOptions options;
-    options.owner.uid = kOwner;
-    const auto other = Make(60, options);
-    test::Until([&] { return other->Stats().steps() > step; });
-    const auto attached = other->Attach(Anywhere(kOwner));
-    REQUIRE(attached.ok());
-    std::string cursor = attached->stream->writer().Cursor(step);
-    REQUIRE(!cursor.empty());
-    other->Close(absl::CancelledError("the end"));
-    return cursor;
-  }
-
-  const test::ScratchFolder folder_;
-  std::shared_ptr<Pipeline> pipeline_;
-  uint64_t last_identity_ = 0;
-};
+using test::kGuest;
+using test::kOwner;
+using test::Owned;
 
 RequestedChange Skip() {
   RequestedChange requested;
@@ -109,6 +31,11 @@ TEST_CASE("fault 69: a guest that is alone at a later step moves nobody but itse
   pipeline.Wait();
   CHECK_FALSE(guest->stream->writer().Consumers().at(0).detached);
   CHECK(pipeline.WhereItIsLeft() == 0);
+  // Other numbers make no others of its steps.
+  RequestedChange workers;
+  workers.change.set_workers(2);
+  REQUIRE(pipeline->Update(workers).ok());
+  CHECK_FALSE(guest->stream->writer().Consumers().at(0).evicted);
   // Nor does it put off what the owner changes; its own steps would be others then.
   std::string notice;
   const auto change = pipeline->Update(Skip(), &notice);

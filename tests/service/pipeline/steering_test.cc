@@ -2,7 +2,9 @@
 // say.
 
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "penstock/v1/error_details.pb.h"
@@ -94,6 +96,159 @@ TEST_CASE("errors carry a reason, the pipeline and the field") {
     CHECK(details.info.reason() == one.reason);
     CHECK(FieldOf(details) == one.field);
   }
+}
+
+TEST_CASE("what a call may not say is refused with its field") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { repeat {} }").ok());
+  const auto check = [](const grpc::Status& status, const std::string& reason,
+                        const std::string& field) {
+    INFO(status.error_message());
+    REQUIRE_FALSE(status.ok());
+    const Details details = DetailsOf(status);
+    CHECK(details.info.reason() == reason);
+    CHECK(FieldOf(details) == field);
+  };
+  v1::UpdatePipelineResponse updated;
+  {
+    v1::UpdatePipelineRequest request;
+    request.set_name("counter");
+    request.set_skip_steps(1);
+    request.set_step(1000);
+    REQUIRE(Call(daemon, &Stub::UpdatePipeline, request, &updated).ok());
+    request.set_withdraw(true);
+    check(Call(daemon, &Stub::UpdatePipeline, request, &updated), "INVALID_ARGUMENT", "withdraw");
+    request.set_withdraw(false);
+    request.set_step((uint64_t{1} << 62) + 1);
+    check(Call(daemon, &Stub::UpdatePipeline, request, &updated), "INVALID_ARGUMENT", "step");
+    request.set_step(999);
+    check(Call(daemon, &Stub::UpdatePipeline, request, &updated), "CANNOT_CHANGE", "");
+  }
+  {
+    v1::SeekPipelineRequest request;
+    v1::SeekPipelineResponse response;
+    request.set_name("counter");
+    request.set_etag("0-00000000");
+    check(Call(daemon, &Stub::SeekPipeline, request, &response), "ETAG_MISMATCH", "cursor");
+    request.set_etag(updated.etag());
+    request.set_step(uint64_t{1} << 63);
+    check(Call(daemon, &Stub::SeekPipeline, request, &response), "INVALID_ARGUMENT", "step");
+  }
+  {
+    v1::UpdateGroupRequest request;
+    v1::UpdateGroupResponse response;
+    request.set_name("counter");
+    request.set_group(std::string(65, 'g'));
+    request.set_slow(v1::SLOW_POLICY_SKIP);
+    check(Call(daemon, &Stub::UpdateGroup, request, &response), "INVALID_ARGUMENT", "group");
+    request.set_group("g");
+    request.set_slow(v1::SLOW_POLICY_UNSPECIFIED);
+    check(Call(daemon, &Stub::UpdateGroup, request, &response), "INVALID_ARGUMENT", "slow");
+  }
+  {
+    v1::DropGroupRequest request;
+    v1::DropGroupResponse response;
+    request.set_name("counter");
+    request.set_group("g");
+    check(Call(daemon, &Stub::DropGroup, request, &response), "GROUP_NOT_FOUND", "group");
+  }
+  {
+    v1::DetachConsumerRequest request;
+    v1::DetachConsumerResponse response;
+    request.set_name("counter");
+    request.set_id(99);
+    check(Call(daemon, &Stub::DetachConsumer, request, &response), "CONSUMER_NOT_FOUND", "id");
+  }
+  {
+    v1::DrainPipelineRequest request;
+    v1::DrainPipelineResponse response;
+    request.set_name("counter");
+    for (const int timeout_ms : {-1, 600'001}) {
+      request.set_timeout_ms(timeout_ms);
+      check(Call(daemon, &Stub::DrainPipeline, request, &response), "INVALID_ARGUMENT",
+            "timeout_ms");
+    }
+  }
+  {
+    v1::ProfilePipelineRequest request;
+    v1::ProfilePipelineResponse response;
+    request.set_name("counter");
+    request.set_duration_ms(60'001);
+    check(Call(daemon, &Stub::ProfilePipeline, request, &response), "INVALID_ARGUMENT",
+          "duration_ms");
+  }
+  {
+    v1::SamplePipelineRequest request;
+    v1::SamplePipelineResponse response;
+    request.set_name("counter");
+    for (const int rows : {-1, 65}) {
+      request.set_sheet_rows(rows);
+      check(Call(daemon, &Stub::SamplePipeline, request, &response), "INVALID_ARGUMENT",
+            "sheet_rows");
+    }
+  }
+  {
+    v1::SetLogLevelRequest request;
+    v1::SetLogLevelResponse response;
+    check(Call(daemon, &Stub::SetLogLevel, request, &response), "INVALID_ARGUMENT", "level");
+  }
+}
+
+TEST_CASE("consumers are listed by their group, and a group without a lag gets the usual one") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { repeat {} }").ok());
+  std::vector<std::unique_ptr<ring::Reader>> readers(2);
+  const std::string groups[] = {"a", "b"};
+  for (int i = 0; i < 2; ++i) {
+    ring::Attachment attachment;
+    REQUIRE(ring::Attach(daemon.socket(), "counter", groups[i], 60'000'000'000, &attachment).ok());
+    REQUIRE(ring::Reader::Open(attachment, &readers[i]).ok());
+  }
+  v1::ListConsumersRequest list;
+  v1::ListConsumersResponse listed;
+  list.set_name("counter");
+  REQUIRE(Call(daemon, &Stub::ListConsumers, list, &listed).ok());
+  CHECK(listed.consumers_size() == 2);
+  list.set_group("b");
+  REQUIRE(Call(daemon, &Stub::ListConsumers, list, &listed).ok());
+  REQUIRE(listed.consumers_size() == 1);
+  CHECK(listed.consumers(0).group() == "b");
+
+  v1::UpdateGroupRequest update;
+  v1::UpdateGroupResponse updated;
+  update.set_name("counter");
+  update.set_group("a");
+  update.set_slow(v1::SLOW_POLICY_BLOCK);
+  REQUIRE(Call(daemon, &Stub::UpdateGroup, update, &updated).ok());
+  v1::ListGroupsRequest list_groups;
+  v1::ListGroupsResponse listed_groups;
+  list_groups.set_name("counter");
+  REQUIRE(Call(daemon, &Stub::ListGroups, list_groups, &listed_groups).ok());
+  REQUIRE(listed_groups.groups_size() == 2);
+  CHECK(listed_groups.groups(0).name() == "a");
+  CHECK(listed_groups.groups(0).lag_ms() == 60'000);
+}
+
+TEST_CASE("stages of an update keep the names of those that they replace") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { name: 'again' repeat {} }").ok());
+  v1::GetPipelineRequest get;
+  v1::GetPipelineResponse got;
+  get.set_name("counter");
+  REQUIRE(Call(daemon, &Stub::GetPipeline, get, &got).ok());
+  v1::UpdatePipelineRequest request;
+  v1::UpdatePipelineResponse response;
+  request.set_name("counter");
+  request.mutable_update_mask()->add_paths("stage");
+  *request.mutable_spec()->mutable_stage() = got.pipeline().spec().stage();
+  for (v1::Stage& stage : *request.mutable_spec()->mutable_stage()) stage.clear_name();
+  request.mutable_spec()->mutable_stage(2)->mutable_batch()->set_batch_size(2);
+  const grpc::Status status = Call(daemon, &Stub::UpdatePipeline, request, &response);
+  INFO(status.error_message());
+  REQUIRE(status.ok());
+  REQUIRE(response.change().stage_size() == 1);
+  CHECK(response.change().stage(0).name() == got.pipeline().spec().stage(2).name());
+  CHECK(response.change().stage(0).batch().batch_size() == 2);
 }
 
 TEST_CASE("an error's details are told to a client whose message is cut") {

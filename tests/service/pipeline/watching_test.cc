@@ -52,6 +52,33 @@ TEST_CASE("stats come again and again, until the pipeline is deleted") {
   CHECK(reader->Finish().error_code() == grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_CASE("a watch that looks seldom hears of the end at once, and leaves its place to the next") {
+  v1::DaemonConfig config;
+  config.mutable_connection_limits()->set_max_streams(8);
+  TestDaemon daemon(config);
+  const auto stub = daemon.Stub();
+  // More than there are places.
+  for (int i = 0; i < 12; ++i) {
+    REQUIRE(daemon.CreateCounter("counter", 8).ok());
+    grpc::ClientContext context;
+    // Turns a hang into a failure.
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+    v1::WatchStatsRequest request;
+    request.set_name("counter");
+    request.set_interval_ms(3'600'000);
+    const auto reader = stub->WatchStats(&context, request);
+    v1::WatchStatsResponse response;
+    REQUIRE(reader->Read(&response));
+    grpc::ClientContext other;
+    v1::DeletePipelineRequest gone;
+    gone.set_name("counter");
+    v1::DeletePipelineResponse answer;
+    REQUIRE(stub->DeletePipeline(&other, gone, &answer).ok());
+    CHECK_FALSE(reader->Read(&response));
+    CHECK(reader->Finish().error_code() == grpc::StatusCode::NOT_FOUND);
+  }
+}
+
 TEST_CASE("a watch of nothing, and one in an impossible interval, are refused") {
   TestDaemon daemon;
   REQUIRE(daemon.CreateCounter("counter", 8).ok());
