@@ -319,7 +319,7 @@ absl::Status DecodeParquetValues(const ParquetColumn& column, ParquetEncoding en
 
 absl::StatusOr<std::shared_ptr<const ParquetDictionary>> ReadParquetDictionary(
     const ParquetInput& input, const ParquetColumn& column, ParquetCodec codec,
-    const ParquetPages& pages) {
+    const ParquetPages& pages, Arena& scratch) {
   const ParquetPage& page = *pages.dictionary;
   const auto wrong = [&](const absl::Status& status) {
     return AtParquetPage(status, *input.file, page);
@@ -329,7 +329,9 @@ absl::StatusOr<std::shared_ptr<const ParquetDictionary>> ReadParquetDictionary(
        page.encoding != ParquetEncoding::kPlainDictionary)) {
     return wrong(NotRead(column, page.encoding));
   }
-  absl::StatusOr<ParquetBody> body = ReadParquetBody(input, codec, page, /*has_levels=*/false);
+  const ScratchScope scope(scratch);
+  absl::StatusOr<ParquetBody> body = ReadParquetBody(input, codec, page, /*has_levels=*/false,
+                                                     /*stays=*/column.is_text(), scratch);
   if (!body.ok()) return wrong(body.status());
   // Before memory is taken for them.
   const uint64_t least = column.value_bytes > 0 ? column.value_bytes : sizeof(uint32_t);
