@@ -33,10 +33,11 @@ size_t ParquetSlotBytes(const ParquetColumn& column);
 // The values of a dictionary page, decoded.
 struct ParquetDictionary {
   uint32_t count = 0;
-  ArrowMemory slots;
-  ArrowMemory body;  // that strings lie in
+  const uint8_t* slots = nullptr;  // ParquetSlotBytes() each
+  ArrowMemory decoded;             // that these lie in, where they are not stored as they are
+  ArrowMemory body;                // that strings lie in, or numbers; none in a map
 
-  uint64_t bytes() const { return sizeof(*this) + slots.bytes + body.bytes; }
+  uint64_t bytes() const { return sizeof(*this) + decoded.bytes + body.bytes; }
 };
 
 // `scratch`: for the time of the call. DataLoss with its address for what is none; Unimplemented
