@@ -33,8 +33,8 @@ class KeptOnce {
 
   explicit KeptOnce(uint64_t kept_bytes) : kept_bytes_max_(kept_bytes) {}
 
-  // The value of a key: `make` fills it, once, and says what became of it; an error is forgotten, so
-  // that whoever asks next tries again. `bytes_of` says what it takes.
+  // The value of a key: `make` fills it, once, and says what became of it; an error is forgotten,
+  // so that whoever asks next tries again. `bytes_of` says what it takes.
   template <typename Make, typename BytesOf>
   std::shared_ptr<const Held> Get(uint64_t key, const Make& make, const BytesOf& bytes_of) {
     const std::shared_ptr<Held> held = Hold(key);

@@ -3,7 +3,8 @@
 // Threads:  safe from any thread.
 // Owns:     the maps of the files, and up to kKeptBytes of decoded values and kKeptChunkBytes of
 //           tables of pages and dictionaries, besides those that somebody looks at.
-// Cost:     a lock; for what is not there a read, unpacking and decoding. Who comes meanwhile waits.
+// Cost:     a lock; for what is not there a read, unpacking and decoding. Who comes meanwhile
+//           waits.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class ParquetDecoded {
   static constexpr uint64_t kKeptBytes = uint64_t{256} << 20;
   static constexpr uint64_t kKeptChunkBytes = uint64_t{64} << 20;
 
-  // Values, or what is wrong with their pages. That is kept, too: of all rows of a damaged stretch it
-  // is told once each.
+  // Values, or what is wrong with their pages. That is kept, too: of all rows of a damaged stretch
+  // it is told once each.
   struct Column {
     absl::Status damage;
     ParquetValues values;
@@ -45,7 +46,8 @@ class ParquetDecoded {
         values_(kKeptBytes),
         chunks_(kKeptChunkBytes) {}
 
-  // The values of a feature in a stretch; `scratch` for the time of the call. An error of another kind is in its status.
+  // The values of a feature in a stretch; `scratch` for the time of the call. An error of another
+  // kind is in its status.
   std::shared_ptr<const Held> Get(uint32_t stretch, size_t feature, FileTable& files,
                                   Arena& scratch) const;
 

@@ -27,8 +27,8 @@ absl::StatusOr<std::vector<ArrowFeature>> PlanParquetFeatures(
     const google::protobuf::RepeatedPtrField<v1::ArrowFeature>& wanted,
     const ParquetFooter& footer);
 
-// The numbers of the features' columns in a file. InvalidArgument where they are of other types than
-// in the first one.
+// The numbers of the features' columns in a file. InvalidArgument where they are of other types
+// than in the first one.
 absl::StatusOr<std::vector<uint32_t>> ParquetColumnsOf(const std::vector<ArrowFeature>& features,
                                                        const ParquetFooter& footer);
 
