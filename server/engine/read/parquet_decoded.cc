@@ -9,20 +9,24 @@ namespace penstock {
 
 using Stretch = ParquetStretches::Stretch;
 
-std::shared_ptr<const ParquetDecoded::Held> ParquetDecoded::Get(uint32_t number, size_t feature,
-                                                                FileTable& files,
+std::shared_ptr<const ParquetDecoded::Held> ParquetDecoded::Get(uint32_t number, FileTable& files,
                                                                 Arena& scratch) const {
   const Stretch& stretch = stretches_.stretches()[number];
-  return values_.Get(
-      uint64_t{number} * fills_.size() + feature,
-      [&](Column* column) {
-        absl::Status status = Decode(stretch, feature, files, scratch, &column->values);
-        const bool is_damage = absl::IsDataLoss(status) && !IsFileShrunk(status);
-        if (!is_damage && !absl::IsUnimplemented(status)) return status;
-        column->damage = std::move(status);
+  return rows_.Get(
+      number,
+      [&](Rows* rows) {
+        rows->columns.reserve(fills_.size());
+        for (size_t feature = 0; feature < fills_.size(); ++feature) {
+          Column column;
+          absl::Status status = Decode(stretch, feature, files, scratch, &column.values);
+          const bool is_damage = absl::IsDataLoss(status) && !IsFileShrunk(status);
+          if (!status.ok() && !is_damage && !absl::IsUnimplemented(status)) return status;
+          column.damage = std::move(status);
+          rows->columns.push_back(std::move(column));
+        }
         return absl::OkStatus();
       },
-      [](const Column& column) { return sizeof(column) + column.values.bytes(); });
+      [](const Rows& rows) { return rows.bytes(); });
 }
 
 absl::Status ParquetDecoded::Decode(const Stretch& stretch, size_t feature, FileTable& files,

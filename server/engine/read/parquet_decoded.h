@@ -1,4 +1,5 @@
-// The decoded columns of stretches of Parquet files: those that were asked for last stay.
+// Decoded stretches of Parquet files, all features of one together: those that were asked for last
+// stay.
 //
 // Threads:  safe from any thread.
 // Owns:     the maps of the files, and up to kKeptBytes of decoded values and kKeptChunkBytes of
@@ -33,7 +34,15 @@ class ParquetDecoded {
     absl::Status damage;
     ParquetValues values;
   };
-  using Held = KeptOnce<Column>::Held;
+  struct Rows {
+    std::vector<Column> columns;  // one a feature, up to the one that an error of another kind is of
+    uint64_t bytes() const {
+      uint64_t sum = sizeof(*this);
+      for (const Column& column : columns) sum += sizeof(column) + column.values.bytes();
+      return sum;
+    }
+  };
+  using Held = KeptOnce<Rows>::Held;
 
   // `fills`: what stands for a null of each feature (ReadParquetValues). They, and the stretches,
   // outlive it. `first_file`: the number of the source's first file in the manifest.
@@ -43,13 +52,12 @@ class ParquetDecoded {
         fills_(std::move(fills)),
         first_file_(first_file),
         maps_(stretches.num_files()),
-        values_(kKeptBytes),
+        rows_(kKeptBytes),
         chunks_(kKeptChunkBytes) {}
 
-  // The values of a feature in a stretch; `scratch` for the time of the call. An error of another
-  // kind is in its status.
-  std::shared_ptr<const Held> Get(uint32_t stretch, size_t feature, FileTable& files,
-                                  Arena& scratch) const;
+  // A stretch; `scratch` for the time of the call. An error of another kind is in its status, and
+  // the number of columns is that of the feature.
+  std::shared_ptr<const Held> Get(uint32_t stretch, FileTable& files, Arena& scratch) const;
 
   // Whether all that was looked at in the map of a file was there.
   absl::Status CheckMap(uint32_t file) const;
@@ -73,7 +81,7 @@ class ParquetDecoded {
   const std::vector<std::string> fills_;
   const uint32_t first_file_;
   mutable std::vector<Mapping> maps_;  // one a file
-  mutable KeptOnce<Column> values_;
+  mutable KeptOnce<Rows> rows_;
   mutable KeptOnce<Chunk> chunks_;
 };
 

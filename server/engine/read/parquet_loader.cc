@@ -1,8 +1,11 @@
 #include "server/engine/read/parquet_loader.h"
 
 #include <cstring>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "io/record/record_access.h"
 #include "io/record/record_index.h"
@@ -27,17 +30,21 @@ struct PlacedRow {
 
 absl::Status Null() { return absl::DataLossError("the value is null, and has no default_value"); }
 
+// Rows of a block that are in one stretch, up to `end`.
+struct Run {
+  size_t end = 0;
+  bool is_sequence = true;  // each is behind the one before it
+  std::shared_ptr<const ParquetDecoded::Held> held;
+};
+// Mostly one, two where a stretch ends.
+using Runs = absl::InlinedVector<Run, 2>;
+
 // One feature of a block of rows.
 class FeatureLoad {
  public:
-  FeatureLoad(const ArrowFeature& feature, size_t number, const ParquetDecoded& decoded,
-              FileTable& files, absl::Span<const PlacedRow> rows, Arena& arena)
-      : feature_(feature),
-        number_(number),
-        decoded_(decoded),
-        files_(files),
-        rows_(rows),
-        arena_(arena) {}
+  FeatureLoad(const ArrowFeature& feature, size_t number, const Runs& runs,
+              absl::Span<const PlacedRow> rows, Arena& arena)
+      : feature_(feature), number_(number), runs_(runs), rows_(rows), arena_(arena) {}
 
   RowStatus Load(Column* out) {
     const bool is_text = feature_.type.dtype == DType::kString;
@@ -50,16 +57,18 @@ class FeatureLoad {
       out->row_bytes = DTypeSize(feature_.type.dtype);
       if (out->data == nullptr) out->data = arena_.Allocate(rows_.size() * out->row_bytes);
     }
-    for (size_t first = 0; first < rows_.size();) {
-      size_t end = first + 1;
-      while (end < rows_.size() && rows_[end].stretch == rows_[first].stretch) ++end;
-      const auto held = decoded_.Get(rows_[first].stretch, number_, files_, arena_);
-      const absl::Status& read = held->status.ok() ? held->value.damage : held->status;
-      if (!read.ok()) return {read, static_cast<int>(first)};
-      RowStatus status = is_text ? TakeTexts(held->value.values, first, end, places)
-                                 : TakeNumbers(held->value.values, first, end, *out);
+    size_t first = 0;
+    for (const Run& run : runs_) {
+      const std::vector<ParquetDecoded::Column>& columns = run.held->value.columns;
+      // Of all features behind the one at which the stretch could not be read, the first one tells.
+      if (number_ >= columns.size()) return {run.held->status, static_cast<int>(first)};
+      const absl::Status& damage = columns[number_].damage;
+      if (!damage.ok()) return {damage, static_cast<int>(first)};
+      const ParquetValues& values = columns[number_].values;
+      RowStatus status = is_text ? TakeTexts(values, first, run.end, places)
+                                 : TakeNumbers(values, first, run, *out);
       if (!status.ok()) return status;
-      first = end;
+      first = run.end;
     }
     return {};
   }
@@ -76,8 +85,10 @@ class FeatureLoad {
     return first;
   }
 
-  RowStatus TakeNumbers(const ParquetValues& values, size_t first, size_t end, Column& out) const {
+  RowStatus TakeNumbers(const ParquetValues& values, size_t first, const Run& run,
+                        Column& out) const {
     const size_t bytes = out.row_bytes;
+    const size_t end = run.end;
     if (feature_.is_null) {
       for (size_t row = first; row < end; ++row)
         out.data[row] = static_cast<uint8_t>(IsNull(values, rows_[row].in_stretch));
@@ -86,7 +97,7 @@ class FeatureLoad {
     const uint8_t* const slots = values.slots.block.get();
     const size_t null = FirstNull(values, first, end);
     for (size_t row = first; row < null;) {
-      size_t next = row + 1;
+      size_t next = run.is_sequence ? null : row + 1;
       while (next < null && rows_[next].IsBehind(rows_[next - 1])) ++next;
       std::memcpy(out.data + row * bytes, slots + rows_[row].in_stretch * bytes,
                   (next - row) * bytes);
@@ -119,8 +130,7 @@ class FeatureLoad {
 
   const ArrowFeature& feature_;
   const size_t number_;
-  const ParquetDecoded& decoded_;
-  FileTable& files_;
+  const Runs& runs_;
   const absl::Span<const PlacedRow> rows_;
   Arena& arena_;
 };
@@ -157,10 +167,10 @@ class ParquetLoaderImpl final : public ColumnLoader {
       placed[row] = row == 0 ? PlaceOf(number) : PlaceOf(number, placed[row - 1]);
     }
     const absl::Span<const PlacedRow> all(placed, rows.rows);
+    const Runs runs = RunsOf(all, files, arena);
     RowStatus status;
     for (size_t i = 0; i < source_.features.size(); ++i) {
-      RowStatus found =
-          FeatureLoad(source_.features[i], i, decoded_, files, all, arena).Load(&out[i]);
+      RowStatus found = FeatureLoad(source_.features[i], i, runs, all, arena).Load(&out[i]);
       if (found.ok()) CountRead(out[i], rows.rows, files);
       // The lowest row counts, whichever feature it is of.
       if (found.ok() || (!status.ok() && status.row <= found.row)) continue;
@@ -207,6 +217,19 @@ class ParquetLoaderImpl final : public ColumnLoader {
     const uint64_t in_stretch = row - stretch.first_row;
     if (in_stretch < stretch.rows) return {before.stretch, in_stretch};
     return PlaceOf(row);
+  }
+
+  Runs RunsOf(absl::Span<const PlacedRow> rows, FileTable& files, Arena& scratch) const {
+    Runs runs;
+    for (size_t first = 0; first < rows.size(); first = runs.back().end) {
+      Run& run = runs.emplace_back();
+      for (run.end = first + 1; run.end < rows.size(); ++run.end) {
+        if (rows[run.end].stretch != rows[first].stretch) break;
+        run.is_sequence &= rows[run.end].IsBehind(rows[run.end - 1]);
+      }
+      run.held = decoded_.Get(rows[first].stretch, files, scratch);
+    }
+    return runs;
   }
 
   absl::Status WithAddress(const absl::Status& status, const std::string& feature,
