@@ -16,20 +16,28 @@
 namespace penstock {
 namespace {
 
-// The bytes of the body as they are in the file, in memory where there is no map.
+// Where bytes of a page go: to memory of their own, or to the scratch.
+uint8_t* MakeRoom(uint64_t bytes, bool stays, Arena& scratch, ArrowMemory* memory) {
+  if (!stays) return scratch.Allocate(bytes);
+  *memory = AllocateArrowMemory(bytes);
+  return memory->block.get();
+}
+
+// The bytes of the body as they are in the file.
 absl::StatusOr<absl::Span<const uint8_t>> ReadPacked(const ParquetInput& input,
-                                                     const ParquetPage& page, ArrowMemory* memory) {
+                                                     const ParquetPage& page, bool stays,
+                                                     Arena& scratch, ArrowMemory* memory) {
   if (input.map != nullptr) return absl::MakeConstSpan(input.map + page.offset, page.bytes);
-  *memory = AllocateArrowMemory(page.bytes);
+  const absl::Span<uint8_t> room =
+      absl::MakeSpan(MakeRoom(page.bytes, stays, scratch, memory), page.bytes);
   const PendingCall call("reading", input.file->path(), page.offset);
-  absl::StatusOr<size_t> read =
-      input.file->ReadAt(page.offset, absl::MakeSpan(memory->block.get(), page.bytes));
+  absl::StatusOr<size_t> read = input.file->ReadAt(page.offset, room);
   if (!read.ok()) return read.status();
   if (*read < page.bytes) {
     return FileShrunkError(absl::StrCat("the file became shorter than its ", input.file->size(),
                                         " bytes while it was read"));
   }
-  return absl::MakeConstSpan(memory->block.get(), page.bytes);
+  return room;
 }
 
 uint32_t SumOf(absl::Span<const uint8_t> bytes) {
@@ -49,19 +57,21 @@ absl::Status CheckSum(absl::Span<const uint8_t> packed, const ParquetPage& page)
                                           *page.sum, ", found ", found));
 }
 
-// Has the plain bytes of what is packed. `*memory` holds the packed ones, and then the plain ones.
+// The plain bytes of what is packed.
 absl::StatusOr<absl::Span<const uint8_t>> Unpack(ParquetCodec codec,
                                                  absl::Span<const uint8_t> packed,
-                                                 uint64_t plain_bytes, ArrowMemory* memory) {
+                                                 uint64_t plain_bytes, bool stays, Arena& scratch,
+                                                 ArrowMemory* memory) {
   if (packed.empty() && plain_bytes == 0) return packed;
-  absl::StatusOr<ArrowMemory> plain = UnpackParquetBody(codec, packed, plain_bytes);
-  if (!plain.ok()) {
-    if (!absl::IsDataLoss(plain.status())) return plain.status();
-    return absl::DataLossError(
-        absl::StrCat("a page cannot be unpacked: ", plain.status().message()));
+  absl::Status status = CheckParquetSize(codec, packed, plain_bytes);
+  absl::Span<uint8_t> plain;
+  if (status.ok()) {
+    plain = absl::MakeSpan(MakeRoom(plain_bytes, stays, scratch, memory), plain_bytes);
+    status = UnpackParquetBody(codec, packed, plain);
   }
-  *memory = *std::move(plain);
-  return absl::MakeConstSpan(memory->block.get(), memory->bytes);
+  if (status.ok()) return plain;
+  if (!absl::IsDataLoss(status)) return status;
+  return absl::DataLossError(absl::StrCat("a page cannot be unpacked: ", status.message()));
 }
 
 absl::Status CheckUnpacked(const ParquetPage& page) {
@@ -91,39 +101,34 @@ absl::Status TakeLevels(const ParquetPage& page, absl::Span<const uint8_t> plain
 }  // namespace
 
 absl::StatusOr<ParquetBody> ReadParquetBody(const ParquetInput& input, ParquetCodec codec,
-                                            const ParquetPage& page, bool has_levels) {
+                                            const ParquetPage& page, bool has_levels, bool stays,
+                                            Arena& scratch) {
   const bool is_packed = codec != ParquetCodec::kUncompressed && page.is_compressed;
   if (!is_packed) {
     if (absl::Status status = CheckUnpacked(page); !status.ok()) return status;
   }
   ParquetBody body;
-  absl::StatusOr<absl::Span<const uint8_t>> packed = ReadPacked(input, page, &body.memory);
+  absl::StatusOr<absl::Span<const uint8_t>> packed =
+      ReadPacked(input, page, stays && !is_packed, scratch, &body.memory);
   if (!packed.ok()) return packed.status();
   if (absl::Status status = CheckSum(*packed, page); !status.ok()) return status;
   if (page.is_version_2) {
     const uint32_t levels = page.repetition_bytes + page.definition_bytes;
-    absl::Span<const uint8_t> values = packed->subspan(levels);
     body.levels = packed->subspan(page.repetition_bytes, page.definition_bytes);
-    if (is_packed) {
-      ArrowMemory plain;
-      absl::StatusOr<absl::Span<const uint8_t>> found =
-          Unpack(codec, values, page.plain_bytes - levels, &plain);
-      if (!found.ok()) return found.status();
-      values = *found;
-      body.packed = std::move(body.memory);
-      body.memory = std::move(plain);
-    }
-    body.values = values;
+    body.values = packed->subspan(levels);
+    if (!is_packed) return body;
+    absl::StatusOr<absl::Span<const uint8_t>> values =
+        Unpack(codec, body.values, page.plain_bytes - levels, stays, scratch, &body.memory);
+    if (!values.ok()) return values.status();
+    body.values = *values;
     return body;
   }
   absl::Span<const uint8_t> plain = *packed;
   if (is_packed) {
-    ArrowMemory unpacked;
     absl::StatusOr<absl::Span<const uint8_t>> found =
-        Unpack(codec, *packed, page.plain_bytes, &unpacked);
+        Unpack(codec, plain, page.plain_bytes, stays, scratch, &body.memory);
     if (!found.ok()) return found.status();
     plain = *found;
-    body.memory = std::move(unpacked);
   }
   body.values = plain;
   if (!has_levels) return body;

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/arena.h"
 #include "base/file.h"
 #include "io/arrow/arrow_codec.h"
 #include "io/parquet/parquet_pages.h"
@@ -30,14 +31,29 @@ struct ParquetInput {
 struct ParquetBody {
   absl::Span<const uint8_t> levels;  // as runs; empty where the column has none
   absl::Span<const uint8_t> values;
-  ArrowMemory memory;  // that the values lie in; none in a map
-  ArrowMemory packed;  // that levels lie in which stand in front of compressed values
+  // That the values lie in, where they are to stay; none in a map.
+  ArrowMemory memory;
 };
 
-// `has_levels`: the column may be null. DataLoss, without its address, for what is damaged;
-// Unimplemented for a codec or an encoding of levels that is not read here.
+// `has_levels`: the column may be null. `stays`: the values have memory of their own; else all is
+// in `scratch`, or in the map. DataLoss, without its address, for what is damaged; Unimplemented
+// for a codec or an encoding of levels that is not read here.
 absl::StatusOr<ParquetBody> ReadParquetBody(const ParquetInput& input, ParquetCodec codec,
-                                            const ParquetPage& page, bool has_levels);
+                                            const ParquetPage& page, bool has_levels, bool stays,
+                                            Arena& scratch);
+
+// What is taken of a scratch in its scope is free behind it.
+class ScratchScope {
+ public:
+  explicit ScratchScope(Arena& scratch) : scratch_(scratch), mark_(scratch.GetMark()) {}
+  ~ScratchScope() { scratch_.Rewind(mark_); }
+  ScratchScope(const ScratchScope&) = delete;
+  ScratchScope& operator=(const ScratchScope&) = delete;
+
+ private:
+  Arena& scratch_;
+  const Arena::Mark mark_;
+};
 
 // The status with the address of the page.
 absl::Status AtParquetPage(const absl::Status& status, const RandomAccessFile& file,

@@ -5,9 +5,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/arena.h"
 #include "base/file.h"
-#include "base/in_pieces.h"
+#include "base/stop_flag.h"
 #include "io/arrow/lz4_block.h"
 #include "io/inflate/byte_stream.h"
 #include "io/inflate/zstd_frames.h"
@@ -18,9 +17,10 @@ namespace {
 
 // Deflate gives 258 bytes for two bits.
 constexpr uint64_t kMaxGzipRatio = 1032;
+// Between two looks for a stop: some milliseconds.
+constexpr uint64_t kInflatedAtOnce = uint64_t{2} << 20;
 // Read by the stream behind the plain bytes, where there should be none.
 constexpr size_t kBehind = 1;
-static_assert(kBehind <= Arena::kPadding);
 
 // Bytes in memory as a file, for who reads files.
 class BytesAsFile final : public RandomAccessFile {
@@ -50,7 +50,38 @@ absl::Status CheckRatio(absl::Span<const uint8_t> packed, uint64_t plain_bytes, 
       absl::StrCat("it would hold ", plain_bytes, " bytes, more than ", packed.size(), " can"));
 }
 
-absl::Status CheckSize(ParquetCodec codec, absl::Span<const uint8_t> packed, uint64_t plain_bytes) {
+// Members of gzip, one after another.
+absl::Status UnpackGzip(absl::Span<const uint8_t> packed, absl::Span<uint8_t> plain) {
+  absl::StatusOr<std::unique_ptr<ByteStream>> stream =
+      OpenStream(std::make_shared<BytesAsFile>(packed), Compression::kGzip);
+  if (!stream.ok()) return absl::DataLossError("it is no gzip member");
+  uint64_t done = 0;
+  while (true) {
+    CheckStop();
+    const size_t room =
+        done < plain.size() ? std::min<uint64_t>(plain.size() - done, kInflatedAtOnce) : kBehind;
+    absl::StatusOr<size_t> count = (*stream)->Read(absl::MakeSpan(plain.data() + done, room));
+    if (!count.ok()) return absl::DataLossError("its gzip members are damaged");
+    if (*count == 0) break;
+    done += *count;
+    if (done > plain.size()) return absl::DataLossError("its gzip members hold more bytes");
+  }
+  if (done == plain.size()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("its gzip members hold ", done, " bytes, not ", plain.size()));
+}
+
+absl::Status UnpackLz4(absl::Span<const uint8_t> packed, absl::Span<uint8_t> plain) {
+  uint8_t* const end = plain.data() + plain.size();
+  const uint8_t* const found = UnpackLz4Block(packed, plain.data(), plain.data(), end);
+  if (found == end) return absl::OkStatus();
+  return absl::DataLossError("its LZ4 block is damaged, or holds more or fewer bytes");
+}
+
+}  // namespace
+
+absl::Status CheckParquetSize(ParquetCodec codec, absl::Span<const uint8_t> packed,
+                              uint64_t plain_bytes) {
   switch (codec) {
     case ParquetCodec::kSnappy:
       return CheckSnappySize(packed, plain_bytes);
@@ -66,59 +97,18 @@ absl::Status CheckSize(ParquetCodec codec, absl::Span<const uint8_t> packed, uin
   }
 }
 
-// Members of gzip, one after another.
-absl::Status UnpackGzip(absl::Span<const uint8_t> packed, ArrowMemory* memory) {
-  absl::StatusOr<std::unique_ptr<ByteStream>> stream =
-      OpenStream(std::make_shared<BytesAsFile>(packed), Compression::kGzip);
-  if (!stream.ok()) return absl::DataLossError("it is no gzip member");
-  uint64_t done = 0;
-  while (true) {
-    CheckStop();
-    const size_t room =
-        done < memory->bytes ? std::min<uint64_t>(memory->bytes - done, kPieceBytes) : kBehind;
-    absl::StatusOr<size_t> count =
-        (*stream)->Read(absl::MakeSpan(memory->block.get() + done, room));
-    if (!count.ok()) return absl::DataLossError("its gzip members are damaged");
-    if (*count == 0) break;
-    done += *count;
-    if (done > memory->bytes) return absl::DataLossError("its gzip members hold more bytes");
-  }
-  if (done == memory->bytes) return absl::OkStatus();
-  return absl::DataLossError(
-      absl::StrCat("its gzip members hold ", done, " bytes, not ", memory->bytes));
-}
-
-absl::Status UnpackLz4(absl::Span<const uint8_t> packed, absl::Span<uint8_t> plain) {
-  uint8_t* const end = plain.data() + plain.size();
-  const uint8_t* const found = UnpackLz4Block(packed, plain.data(), plain.data(), end);
-  if (found == end) return absl::OkStatus();
-  return absl::DataLossError("its LZ4 block is damaged, or holds more or fewer bytes");
-}
-
-}  // namespace
-
-absl::StatusOr<ArrowMemory> UnpackParquetBody(ParquetCodec codec, absl::Span<const uint8_t> packed,
-                                              uint64_t plain_bytes) {
-  if (absl::Status status = CheckSize(codec, packed, plain_bytes); !status.ok()) return status;
-  ArrowMemory memory = AllocateArrowMemory(plain_bytes);
-  const absl::Span<uint8_t> plain = absl::MakeSpan(memory.block.get(), memory.bytes);
-  absl::Status status;
+absl::Status UnpackParquetBody(ParquetCodec codec, absl::Span<const uint8_t> packed,
+                               absl::Span<uint8_t> plain) {
   switch (codec) {
     case ParquetCodec::kSnappy:
-      status = UnpackSnappyBlock(packed, plain);
-      break;
+      return UnpackSnappyBlock(packed, plain);
     case ParquetCodec::kGzip:
-      status = UnpackGzip(packed, &memory);
-      break;
+      return UnpackGzip(packed, plain);
     case ParquetCodec::kLz4Raw:
-      status = UnpackLz4(packed, plain);
-      break;
+      return UnpackLz4(packed, plain);
     default:
-      status = UnpackZstdFrames(packed, plain);
-      break;
+      return UnpackZstdFrames(packed, plain);
   }
-  if (!status.ok()) return status;
-  return memory;
 }
 
 }  // namespace penstock

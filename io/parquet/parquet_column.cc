@@ -62,7 +62,7 @@ absl::StatusOr<ParquetValues> ReadParquetValues(const ParquetInput& input,
                                                 const ParquetPages& pages,
                                                 std::shared_ptr<const ParquetDictionary> dictionary,
                                                 uint64_t first, uint64_t count,
-                                                absl::string_view fill) {
+                                                absl::string_view fill, Arena& scratch) {
   const size_t slot = ParquetSlotBytes(column);
   if (count > kMaxParquetSlotBytes / slot) {
     return absl::InvalidArgumentError(absl::StrCat(count, " rows of ", slot,
@@ -88,7 +88,10 @@ absl::StatusOr<ParquetValues> ReadParquetValues(const ParquetInput& input,
     const auto wrong = [&](const absl::Status& status) {
       return AtParquetPage(status, *input.file, *page);
     };
-    absl::StatusOr<ParquetBody> body = ReadParquetBody(input, codec, *page, column.is_optional);
+    const ScratchScope scope(scratch);
+    const bool stays = column.is_text() && !IsOfDictionary(page->encoding);
+    absl::StatusOr<ParquetBody> body =
+        ReadParquetBody(input, codec, *page, column.is_optional, stays, scratch);
     if (!body.ok()) return wrong(body.status());
     const uint64_t in_page = first + done - page->first_row;
     const uint64_t some = std::min(count - done, page->values - in_page);
@@ -104,8 +107,7 @@ absl::StatusOr<ParquetValues> ReadParquetValues(const ParquetInput& input,
                                               dictionary.get(), skipped, values, to);
     if (!status.ok()) return wrong(status);
     if (values < some) SpreadSlots(slot, validity, done, some, values, absent, to);
-    if (column.is_text() && body->memory.block != nullptr && !IsOfDictionary(page->encoding))
-      found.bodies.push_back(std::move(body->memory));
+    if (body->memory.block != nullptr) found.bodies.push_back(std::move(body->memory));
     done += some;
   }
   found.nulls = validity.nulls();

@@ -39,13 +39,14 @@ struct ParquetValues {
 
 // The rows from `first` on, `count` of them. What is null becomes `fill`: bytes of a slot, or, of
 // strings, those of one string, which outlives the values; empty: zeros, or the empty string.
-// Errors have their address. REQUIRES: the column is read here (ParquetFooter::CheckColumn), the
-// pages are its chunk's, `dictionary` is theirs, if they have one, and the rows are among them.
+// `scratch`: for the time of the call. Errors have their address. REQUIRES: the column is read here
+// (ParquetFooter::CheckColumn), the pages are its chunk's, `dictionary` is theirs, if they have
+// one, and the rows are among them.
 absl::StatusOr<ParquetValues> ReadParquetValues(const ParquetInput& input,
                                                 const ParquetColumn& column, ParquetCodec codec,
                                                 const ParquetPages& pages,
                                                 std::shared_ptr<const ParquetDictionary> dictionary,
                                                 uint64_t first, uint64_t count,
-                                                absl::string_view fill);
+                                                absl::string_view fill, Arena& scratch);
 
 }  // namespace penstock

@@ -1,5 +1,7 @@
 #include "io/parquet/parquet_footer.h"
 
+#include <isa-l/crc.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -290,6 +292,7 @@ absl::StatusOr<ParquetFooter> ParquetFooter::Read(RandomAccessFile& file) {
   if (!read.ok()) return read.status();
   if (*read < bytes) return shrunk();
   ParquetFooter footer;
+  footer.sum_ = crc32_gzip_refl(0, memory.data(), memory.size());
   if (absl::Status status = Builder(begin, &footer).Read(memory); !status.ok())
     return wrong(status, begin);
   return footer;

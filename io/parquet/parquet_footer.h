@@ -69,6 +69,8 @@ class ParquetFooter {
   const std::vector<ParquetColumn>& columns() const { return columns_; }
   const std::vector<ParquetRowGroup>& row_groups() const { return row_groups_; }
   uint64_t num_rows() const { return num_rows_; }
+  // CRC-32 of the footer's bytes.
+  uint32_t sum() const { return sum_; }
   // REQUIRES: both are there.
   const ParquetChunk& chunk(size_t row_group, size_t column) const {
     return chunks_[row_group * columns_.size() + column];
@@ -85,6 +87,7 @@ class ParquetFooter {
   std::vector<ParquetRowGroup> row_groups_;
   std::vector<ParquetChunk> chunks_;  // of each row group, in the columns' order
   uint64_t num_rows_ = 0;
+  uint32_t sum_ = 0;
 };
 
 }  // namespace penstock

@@ -170,7 +170,7 @@ absl::Status DecodePlaces(const ParquetColumn& column, absl::Span<const uint8_t>
       return absl::DataLossError(
           absl::StrCat("place ", largest, " in a dictionary of ", dictionary.count, " values"));
     }
-    GatherSlots(slot, dictionary.slots.block.get(), places, some, slots + done * slot);
+    GatherSlots(slot, dictionary.slots, places, some, slots + done * slot);
     done += some;
     look.Did(some);
   }
@@ -319,7 +319,7 @@ absl::Status DecodeParquetValues(const ParquetColumn& column, ParquetEncoding en
 
 absl::StatusOr<std::shared_ptr<const ParquetDictionary>> ReadParquetDictionary(
     const ParquetInput& input, const ParquetColumn& column, ParquetCodec codec,
-    const ParquetPages& pages) {
+    const ParquetPages& pages, Arena& scratch) {
   const ParquetPage& page = *pages.dictionary;
   const auto wrong = [&](const absl::Status& status) {
     return AtParquetPage(status, *input.file, page);
@@ -329,19 +329,26 @@ absl::StatusOr<std::shared_ptr<const ParquetDictionary>> ReadParquetDictionary(
        page.encoding != ParquetEncoding::kPlainDictionary)) {
     return wrong(NotRead(column, page.encoding));
   }
-  absl::StatusOr<ParquetBody> body = ReadParquetBody(input, codec, page, /*has_levels=*/false);
+  const ScratchScope scope(scratch);
+  const bool is_decoded = column.is_text() || column.value_bytes != ParquetSlotBytes(column);
+  absl::StatusOr<ParquetBody> body =
+      ReadParquetBody(input, codec, page, /*has_levels=*/false,
+                      /*stays=*/column.is_text() || !is_decoded, scratch);
   if (!body.ok()) return wrong(body.status());
   // Before memory is taken for them.
   const uint64_t least = column.value_bytes > 0 ? column.value_bytes : sizeof(uint32_t);
   if (page.values > body->values.size() / least) return wrong(TooFew("PLAIN", page.values));
   auto dictionary = std::make_shared<ParquetDictionary>();
   dictionary->count = page.values;
-  dictionary->slots = AllocateArrowMemory(page.values * ParquetSlotBytes(column));
+  dictionary->body = std::move(body->memory);
+  dictionary->slots = body->values.data();
+  if (!is_decoded) return dictionary;
+  dictionary->decoded = AllocateArrowMemory(page.values * ParquetSlotBytes(column));
+  dictionary->slots = dictionary->decoded.block.get();
   absl::Status status =
       DecodeParquetValues(column, ParquetEncoding::kPlain, body->values, nullptr, /*skipped=*/0,
-                          page.values, dictionary->slots.block.get());
+                          page.values, dictionary->decoded.block.get());
   if (!status.ok()) return wrong(status);
-  if (column.is_text()) dictionary->body = std::move(body->memory);
   return dictionary;
 }
 

@@ -33,17 +33,19 @@ size_t ParquetSlotBytes(const ParquetColumn& column);
 // The values of a dictionary page, decoded.
 struct ParquetDictionary {
   uint32_t count = 0;
-  ArrowMemory slots;
-  ArrowMemory body;  // that strings lie in
+  const uint8_t* slots = nullptr;  // ParquetSlotBytes() each
+  ArrowMemory decoded;             // that these lie in, where they are not stored as they are
+  ArrowMemory body;                // that strings lie in, or numbers; none in a map
 
-  uint64_t bytes() const { return sizeof(*this) + slots.bytes + body.bytes; }
+  uint64_t bytes() const { return sizeof(*this) + decoded.bytes + body.bytes; }
 };
 
-// DataLoss with its address for what is none; Unimplemented for another encoding than PLAIN.
-// REQUIRES: the column is read here, and the pages have a dictionary.
+// `scratch`: for the time of the call. DataLoss with its address for what is none; Unimplemented
+// for another encoding than PLAIN. REQUIRES: the column is read here, and the pages have a
+// dictionary.
 absl::StatusOr<std::shared_ptr<const ParquetDictionary>> ReadParquetDictionary(
     const ParquetInput& input, const ParquetColumn& column, ParquetCodec codec,
-    const ParquetPages& pages);
+    const ParquetPages& pages, Arena& scratch);
 
 // Decodes `count` values of a page, behind `skipped` ones, to `slots`. Strings lie in the bytes or
 // in the dictionary then. DataLoss, without its address, for what is damaged; Unimplemented for an

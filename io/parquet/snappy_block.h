@@ -1,14 +1,10 @@
 // Unpacks blocks of Snappy, without its frames: what Parquet's pages are compressed by if nobody
-// chooses.
-//
-//   varint plain bytes   elements …
-//   element   low bits 00: so many bytes that follow     01, 10, 11: a repetition of what came out before, with a distance of 11, 16 or 32 bits
+// chooses. By libsnappy, which is given the block piece by piece, so that a stop is seen.
 //
 // Source: "Snappy compressed format description" (format_description.txt of google/snappy).
 //
 // Threads:  any; no state.
-// Cost:     a byte of plain text some 0.3 to 1 ns, as copies are long or short; a look for a stop
-//           in kPieceBytes of it.
+// Cost:     libsnappy's; a look for a stop in each 64 KiB of the block.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ ALLOWED = {
     "server/engine/tasks": {"base"},
     "server/engine/read": {
         "proto", "base", "io/file", "io/inflate", "io/record", "io/element", "io/array", "io/arrow",
-        "server/codec", "server/engine/tasks",
+        "io/parquet", "server/codec", "server/engine/tasks",
     },
     "server/engine/spec": {
         "proto", "base", "io/file", "io/record", "server/expr", "server/engine/read",
@@ -102,8 +102,8 @@ ALLOWED = {
     "server/functions/string": {"base", "server/codec", "server/expr"},
     "server/functions/text": {"base", "server/expr", "server/text/unicode", "server/text"},
     "server/ops": {
-        "base", "io/record", "io/arrow", "server/codec", "server/expr", "server/engine/read",
-        "server/engine/spec", "server/engine/tensor", "server/engine/order",
+        "base", "io/record", "io/arrow", "io/parquet", "server/codec", "server/expr",
+        "server/engine/read", "server/engine/spec", "server/engine/tensor", "server/engine/order",
         "server/engine/section", "server/engine/plan", "server/engine/stage",
         "server/engine/keep", "server/python",
     },

@@ -35,8 +35,8 @@ def ops_of(value):
 
 # Files, or a Python object, tell how many there are (python_counting_test.py); or no method gives a dataset that ends with it.
 OTHERS = {
-    "arrow", "csv", "files", "fixed_length_record", "from_generator", "json_lines", "list_files", "load", "parse_sequence_example", "python", "reduce",
-    "save", "tar", "text_line", "tfrecord", "window_part",
+    "arrow", "csv", "files", "fixed_length_record", "from_generator", "json_lines", "list_files", "load", "parquet", "parse_sequence_example", "python",
+    "reduce", "save", "tar", "text_line", "tfrecord", "window_part",
 }  # fmt: skip
 
 

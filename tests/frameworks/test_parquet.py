@@ -160,6 +160,91 @@ def test_batches_are_whole_columns(files):
     assert ragged[1]["list"].to_list()[3] == list(range(503 % 5))
 
 
+# --- who decodes --------------------------------------------------------------------------------
+
+
+FLAT = ["number", "float", "half", "small", "flag", "text", "bytes", "large", "fixed", "choice", "at", "day", "clock"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "lz4", "zstd"])
+def test_the_daemon_reads_what_pyarrow_reads(tmp_path, codec, version):
+    # Types that Arrow does not store as they are.
+    others = pa.table({"wide": pa.array([0, 86_400_000], pa.date64()), "span": pa.array([1, 2], pa.duration("s")), "second": pa.array([1, 2], pa.timestamp("s")),
+                       "unsigned": pa.array([0, 1], pa.uint32())})
+    pq.write_table(others, tmp_path / "others.parquet", compression=codec, data_page_version=version, version="1.0")
+    found = [[plain(row) for row in penstock.Dataset.parquet(tmp_path / "others.parquet", reader=reader)] for reader in ("daemon", "pyarrow")]
+    assert found[0] == found[1]
+    os.remove(tmp_path / "others.parquet")
+    made = table(500).select(FLAT)
+    holes = pa.table({name: pa.concat_arrays([column.slice(0, 7), pa.nulls(5, column.type), column.slice(12)]) for name, column in
+                      ((name, made[name].combine_chunks()) for name in FLAT if name != "choice")})
+    for number, options in enumerate(({"use_dictionary": False}, {"data_page_size": 500, "write_batch_size": 50}, {"row_group_size": 90, "write_page_checksum": True})):
+        pq.write_table(holes, tmp_path / f"{number}.parquet", compression=codec, data_page_version=version, **options)
+    pq.write_table(made.select(holes.column_names), tmp_path / "3.parquet", compression=codec, data_page_version=version, row_group_size=200)
+    defaults = {"number": -5, "float": 0.5, "half": 1.5, "small": 9, "flag": True, "text": "none", "bytes": b"no", "large": "", "fixed": b"none",
+                "at": START, "day": START.date(), "clock": datetime.time(1)}
+    datasets = [penstock.Dataset.parquet(str(tmp_path / "*.parquet"), defaults=defaults, reader=reader) for reader in ("daemon", "pyarrow")]
+    assert datasets[0].element_spec == datasets[1].element_spec and len(datasets[0]) == len(datasets[1]) == 2000
+    assert [plain(row) for row in datasets[0]] == [plain(row) for row in datasets[1]]
+    batches = [[plain(batch) for batch in dataset.batch(64)] for dataset in datasets]
+    assert batches[0] == batches[1]
+
+
+def test_repr_says_who_decodes(files, tmp_path):
+    def said(*args, **options):
+        return repr(penstock.Dataset.parquet(*args, **options))
+
+    path = files / "a.parquet"
+    assert "read by the daemon" in said(path, columns=FLAT)
+    assert "read by pyarrow, as column 'list' is nested" in said(path, columns=["number", "list"])
+    assert "read by pyarrow, as column 'struct' is nested" in said(path, columns=["struct"])
+    assert "read by pyarrow, as column 'price' is decimal" in said(path)
+    assert "read by pyarrow, as workers= is about worker processes" in said(path, columns="number", workers=2)
+    assert "read by pyarrow, as filters= has to look at rows" in said(path, columns="number", filters=[("number", "<", 100)])
+    assert "read by the daemon" in said(path, columns="number", filters=[("number", "<", 128)])
+    assert "read by pyarrow, as reader='pyarrow' says so" in said(path, columns="number", reader="pyarrow")
+    assert "read by pyarrow, as the files are not on this machine" in said(["b.parquet"], columns="number", filesystem=pa.fs.SubTreeFileSystem(str(files), pa.fs.LocalFileSystem()))
+    pq.write_table(table(5).select(["number"]), tmp_path / "x.parquet", compression="brotli")
+    assert "read by pyarrow, as column 'number' is compressed by BROTLI" in said(tmp_path / "x.parquet")
+    pq.write_table(table(5).select(["text"]), tmp_path / "x.parquet", use_dictionary=False, column_encoding="DELTA_BYTE_ARRAY")
+    assert "read by pyarrow, as column 'text' is encoded by DELTA_BYTE_ARRAY" in said(tmp_path / "x.parquet")
+    pq.write_table(pa.table({"x": pa.array([None, 1], pa.uint64())}), tmp_path / "x.parquet")
+    assert "read by pyarrow, as the default of column 'x' is more than 2^63 - 1" in said(tmp_path / "x.parquet", defaults={"x": 1 << 63})
+    with pytest.raises(ValueError, match="reader='daemon': pyarrow has to read these files, as column 'list' is nested"):
+        penstock.Dataset.parquet(path, columns=["list"], reader="daemon")
+    with pytest.raises(ValueError, match="reader is one of auto, daemon, pyarrow, not 'none'"):
+        penstock.Dataset.parquet(path, reader="none")
+
+
+def test_the_daemon_reads_shards_and_what_filters_leave(files):
+    for options in ({"num_shards": 3, "shard_index": 1}, {"filters": [("number", ">=", 896)]}, {"filters": [("number", "<", 0)]},
+                    {"filters": [[("number", "<", 256)], [("number", ">=", 640)]], "num_shards": 2, "shard_index": 0}):
+        found = [numbers(penstock.Dataset.parquet(str(files / "*.parquet"), columns="number", reader=reader, **options)) for reader in ("daemon", "pyarrow")]
+        assert found[0] == found[1], options
+
+
+def test_a_name_of_any_letters(tmp_path):
+    made = pa.table({"a.b": [1, 2], "c\\d": [3.0, 4.0], "é '\"": ["x", "y"]})
+    pq.write_table(made, tmp_path / "x.parquet")
+    found = [plain(row) for row in penstock.Dataset.parquet(tmp_path / "x.parquet", reader="daemon")]
+    assert found == [{"a.b": 1, "c\\d": 3.0, "é '\"": b"x"}, {"a.b": 2, "c\\d": 4.0, "é '\"": b"y"}]
+
+
+def test_a_pass_of_the_daemon_resumes_at_each_row(files):
+    def dataset():
+        return penstock.Dataset.parquet([files / "a.parquet", files / "b.parquet"], columns=["number", "text"], reader="daemon").repeat(2).batch(7)
+
+    whole = [plain(batch) for batch in dataset()]
+    for at in (1, 37, 141, 370):
+        iterator = iter(dataset())
+        for _ in range(at):
+            next(iterator)
+        later = iter(dataset())
+        later.load_state_dict(iterator.state_dict())
+        assert [plain(batch) for batch in later] == whole[at:]
+
+
 # --- order and resume ---------------------------------------------------------------------------
 
 
@@ -483,15 +568,19 @@ def test_nulls_have_defaults(tmp_path):
 def test_a_null_without_a_default_has_an_address(tmp_path, column, path, row):
     pq.write_table(pa.concat_tables([nulls().slice(0, 0), nulls()]), tmp_path / "x.parquet")
     with pytest.raises(penstock.DataLossError, match=rf"column '{path}' is null in row {row} of row group 0 of .*x.parquet: say what stands for null"):
-        list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns=[column]))
+        list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns=[column], reader="pyarrow"))
+    if column in ("n", "s", "flag"):
+        with pytest.raises(penstock.DataLossError, match=rf'"{column}": the value is null, and has no default.*x.parquet, row {row} of the file, row {row} of row group 0'):
+            list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns=[column], reader="daemon"))
 
 
 def test_a_row_group_that_fails_may_be_left_out(tmp_path):
     made = pa.table({"number": pa.array([None if i == 25 else i for i in range(40)], pa.int64())})
     pq.write_table(made, tmp_path / "x.parquet", row_group_size=10)
-    with pytest.warns(Warning, match="left out"):
-        found = numbers(penstock.Dataset.parquet(tmp_path / "x.parquet").ignore_errors())
-    assert found == [*range(20), *range(30, 40)]
+    for reader, wanted in (("pyarrow", [*range(20), *range(30, 40)]), ("daemon", [*range(25), *range(26, 40)])):
+        with pytest.warns(Warning, match="left out"):
+            found = numbers(penstock.Dataset.parquet(tmp_path / "x.parquet", reader=reader).ignore_errors())
+        assert found == wanted
 
 
 def test_defaults_that_are_none(tmp_path):
@@ -541,10 +630,11 @@ def test_damaged_pages_are_an_error_of_their_row_group(files, tmp_path):
     place = column.dictionary_page_offset or column.data_page_offset
     whole[place : place + column.total_compressed_size] = bytes(column.total_compressed_size)
     (tmp_path / "x.parquet").write_bytes(whole)
-    with pytest.raises(penstock.DataLossError, match="row group 3 of .*x.parquet is damaged"):
-        list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number"))
-    with pytest.warns(Warning, match="left out"):
-        assert len(list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number").ignore_errors())) == ROWS - 128
+    for reader, text in (("pyarrow", "row group 3 of .*x.parquet is damaged"), ("daemon", f'"number": the header of a page is not sound.*x.parquet, offset {place}')):
+        with pytest.raises(penstock.DataLossError, match=text):
+            list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number", reader=reader))
+        with pytest.warns(Warning, match="left out"):
+            assert len(list(penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number", reader=reader).ignore_errors())) == ROWS - 128
 
 
 def test_flipped_bits_crash_nothing(files, tmp_path):
@@ -598,13 +688,17 @@ def test_a_column_of_which_no_tensor_is_made(tmp_path):
 
 def test_a_file_that_has_changed(files, tmp_path):
     shutil.copy(files / "a.parquet", tmp_path / "x.parquet")
-    dataset = penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number")
+    by_pyarrow, by_daemon = (penstock.Dataset.parquet(tmp_path / "x.parquet", columns="number", reader=reader) for reader in ("pyarrow", "daemon"))
     shutil.copy(files / "b.parquet", tmp_path / "x.parquet")
     with pytest.raises(penstock.DataLossError, match="x.parquet has changed since the dataset was made: it had .* bytes"):
-        list(dataset)
+        list(by_pyarrow)
+    with pytest.raises(penstock.DataLossError, match="the file has changed since the dataset was made: it has another footer.*x.parquet"):
+        list(by_daemon)
     os.remove(tmp_path / "x.parquet")
     with pytest.raises(penstock.DataLossError, match="x.parquet was there when the dataset was made, and is gone"):
-        list(dataset.skip(0))
+        list(by_pyarrow.skip(0))
+    with pytest.raises(penstock.NotFoundError, match="x.parquet"):
+        list(by_daemon.skip(0))
 
 
 def test_filesystems(files):

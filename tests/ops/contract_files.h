@@ -109,6 +109,10 @@ class ContractFiles {
       WriteFile(folder / absl::StrCat(name, ".arrow"),
                 testing::ReadGolden(absl::StrCat("arrow/", name, ".arrow")));
     }
+    for (const char* name : {"few_none_v1", "few_zstd_v2", "pages_v1"}) {
+      WriteFile(folder / absl::StrCat(name, ".parquet"),
+                testing::ReadGolden(absl::StrCat("parquet/", name, ".parquet")));
+    }
     const std::string stream = testing::ReadGolden("arrow/numbers_stream.arrow");
     WriteFile(folder / "cut.arrows", stream.substr(0, stream.size() - 200));
     std::string numbers = NpyHeaderText("<i8", "(300, 2)");
@@ -182,6 +186,10 @@ class ContractFiles {
              "ints: 7 } allow_missing: true } feature { name: 'f' shape: 2 default_value { "
              "floats: 0.5 } } feature { name: 's' default_value { strings: '?' } "
              "allow_missing: true } }"},
+            {"$PARQUET",
+             "parquet { files: 'FOLDER/few_none_v1.parquet' files: 'FOLDER/few_zstd_v2.parquet' "
+             "feature { name: 'x' default_value { ints: -1 } } feature { name: 's' } feature { "
+             "name: 'no' column: 'x' is_null: true } }"},
             {"$LIST", "list_files { files: 'FOLDER/*-?.tfrecord' seed: 7 }"},
             {"$WHOLE", "files { files: 'FOLDER/*-?.tfrecord' class_from_folder: true }"},
             {"$SLICES", slices},

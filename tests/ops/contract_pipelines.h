@@ -613,6 +613,18 @@ inline constexpr const char* kContractPipelines[] = {
     "seed: 1 } | batch { batch_size: 4 }",
     "arrow { files: 'FOLDER/lists_nulls.arrow' feature { name: 'l' allow_missing: true } } | "
     "ignore_errors {} | ragged_batch { batch_size: 3 } | repeat { count: 5 }",
+    // Rows of Parquet files.
+    "$PARQUET | batch { batch_size: 3 }",
+    "$PARQUET | shuffle { global: true seed: 5 } | batch { batch_size: 7 } | repeat { count: 3 }",
+    "$PARQUET | shuffle { buffer_size: 9 seed: 5 } | repeat { count: 2 } | shard { num_shards: 3 "
+    "index: 1 } | batch { batch_size: 4 }",
+    "parquet { files: 'FOLDER/pages_v1.parquet' feature { name: 'int8_r' } feature { name: 'b' "
+    "column: 'binary_n' default_value { strings: '?' } } rows { start: 40 start: 0 count: 20 "
+    "count: 30 row: 49 row: 0 row: 3 row: 18 row: 1 } } | skip { count: 1 } | repeat { count: 4 } "
+    "| batch { batch_size: 6 }",
+    // Rows that are null are left out.
+    "parquet { files: 'FOLDER/pages_v1.parquet' feature { name: 'string_n' } feature { name: "
+    "'float64_n' } } | ignore_errors {} | batch { batch_size: 7 } | repeat { count: 3 }",
     "csv { files: 'FOLDER/lines.txt' files: 'FOLDER/more.txt' column { dtype: 'string' "
     "string_value: "
     "'' } header: true } | batch { batch_size: 16 } | repeat { count: 2 }",

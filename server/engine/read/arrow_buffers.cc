@@ -13,44 +13,6 @@ const MappedFile* ArrowBuffers::MapOf(uint32_t file, FileTable& files) const {
   return mapping.map.get();
 }
 
-std::shared_ptr<ArrowBuffers::Held> ArrowBuffers::Hold(uint64_t key) const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = places_.find(key);
-  if (found != places_.end()) {
-    kept_.splice(kept_.begin(), kept_, found->second);
-    return kept_.front();
-  }
-  kept_.push_front(std::make_shared<Held>());
-  kept_.front()->key = key;
-  places_[key] = kept_.begin();
-  return kept_.front();
-}
-
-void ArrowBuffers::Count(const std::shared_ptr<Held>& held) const {
-  std::vector<std::shared_ptr<Held>> let_go;  // behind the lock
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = places_.find(held->key);
-  if (held->is_counted || found == places_.end() || *found->second != held) return;
-  if (!held->status.ok()) {
-    // Whoever asks next tries again.
-    let_go.push_back(held);
-    kept_.erase(found->second);
-    places_.erase(found);
-    return;
-  }
-  held->is_counted = true;
-  kept_bytes_ += held->memory.bytes;
-  for (auto last = kept_.end(); kept_bytes_ > kKeptBytes && last != kept_.begin();) {
-    --last;
-    // One that is being read counts when it is there.
-    if (*last == held || !(*last)->is_counted) continue;
-    kept_bytes_ -= (*last)->memory.bytes;
-    places_.erase((*last)->key);
-    let_go.push_back(std::move(*last));
-    last = kept_.erase(last);
-  }
-}
-
 absl::Status ArrowBuffers::Read(const ArrowBatches::Batch& batch, const ArrowExtent& extent,
                                 FileTable& files, ArrowMemory* memory) const {
   absl::StatusOr<std::shared_ptr<RandomAccessFile>> file = files.Open(first_file_ + batch.file);
@@ -94,21 +56,22 @@ absl::StatusOr<const uint8_t*> ArrowView::Get(const ArrowBatches::Batch& batch, 
     return map + extent.offset;
   }
   const uint64_t key = place * kArrowParts + static_cast<uint64_t>(part);
-  for (const std::shared_ptr<ArrowBuffers::Held>& held : held_) {
-    if (held->key != key) continue;
-    if (bytes != nullptr) *bytes = held->memory.bytes;
-    if (held->memory.bytes < least) return too_few(held->memory.bytes);
-    return held->memory.block.get();
+  const auto found = [&](const ArrowMemory& memory) -> absl::StatusOr<const uint8_t*> {
+    if (bytes != nullptr) *bytes = memory.bytes;
+    if (memory.bytes < least) return too_few(memory.bytes);
+    return memory.block.get();
+  };
+  for (const std::shared_ptr<const ArrowBuffers::Held>& held : held_) {
+    if (held->key == key) return found(held->value);
   }
-  std::shared_ptr<ArrowBuffers::Held> held = buffers_.Hold(key);
-  held->once.Call([&] { held->status = buffers_.Read(batch, extent, files_, &held->memory); });
-  buffers_.Count(held);
+  std::shared_ptr<const ArrowBuffers::Held> held = buffers_.kept_.Get(
+      key, [&](ArrowMemory* memory) { return buffers_.Read(batch, extent, files_, memory); },
+      [](const ArrowMemory& memory) { return memory.bytes; });
   if (!held->status.ok()) return held->status;
-  if (bytes != nullptr) *bytes = held->memory.bytes;
-  if (held->memory.bytes < least) return too_few(held->memory.bytes);
-  held_bytes_ += held->memory.bytes;
+  if (held->value.bytes < least) return too_few(held->value.bytes);
+  held_bytes_ += held->value.bytes;
   held_.push_back(std::move(held));
-  return held_.back()->memory.block.get();
+  return found(held_.back()->value);
 }
 
 absl::Status ArrowView::CheckMap(uint32_t file) const {

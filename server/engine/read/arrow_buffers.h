@@ -9,10 +9,7 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,6 +18,7 @@
 #include "io/file/mapped_file.h"
 #include "server/engine/read/arrow_batches.h"
 #include "server/engine/read/file_table.h"
+#include "server/engine/read/kept_once.h"
 
 namespace penstock {
 
@@ -30,7 +28,7 @@ class ArrowBuffers {
 
   // `first_file`: the number of the source's first file in the manifest.
   ArrowBuffers(const ArrowBatches& batches, uint32_t first_file)
-      : batches_(batches), first_file_(first_file), maps_(batches.num_files()) {}
+      : batches_(batches), first_file_(first_file), maps_(batches.num_files()), kept_(kKeptBytes) {}
 
  private:
   friend class ArrowView;
@@ -40,30 +38,16 @@ class ArrowBuffers {
     std::unique_ptr<MappedFile> map;  // constant behind once; null: there is none
   };
   // One buffer in memory.
-  struct Held {
-    uint64_t key = 0;
-    PatientOnce once;
-    absl::Status status;  // these two constant behind once
-    ArrowMemory memory;
-    bool is_counted = false;  // under mutex_
-  };
+  using Held = KeptOnce<ArrowMemory>::Held;
 
   const MappedFile* MapOf(uint32_t file, FileTable& files) const;
-  std::shared_ptr<Held> Hold(uint64_t key) const;
-  // The buffer is there now, and counts among those that are kept.
-  void Count(const std::shared_ptr<Held>& held) const;
   absl::Status Read(const ArrowBatches::Batch& batch, const ArrowExtent& extent, FileTable& files,
                     ArrowMemory* memory) const;
 
   const ArrowBatches& batches_;
   const uint32_t first_file_;
   mutable std::vector<Mapping> maps_;  // one a file
-
-  mutable std::mutex mutex_;
-  // Under mutex_: the last that was asked for is the first.
-  mutable std::list<std::shared_ptr<Held>> kept_;
-  mutable std::unordered_map<uint64_t, std::list<std::shared_ptr<Held>>::iterator> places_;
-  mutable uint64_t kept_bytes_ = 0;
+  mutable KeptOnce<ArrowMemory> kept_;
 };
 
 // Looks at buffers for a block of rows, and keeps them where they are until LetGo().
@@ -108,7 +92,7 @@ class ArrowView {
   FileTable& files_;
   uint32_t map_file_ = 0;
   const uint8_t* map_ = nullptr;
-  std::vector<std::shared_ptr<ArrowBuffers::Held>> held_;
+  std::vector<std::shared_ptr<const ArrowBuffers::Held>> held_;
   uint64_t held_bytes_ = 0;
 };
 

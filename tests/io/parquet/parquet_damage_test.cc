@@ -173,7 +173,9 @@ absl::Status ReadForged(const Forged& forged, const ParquetColumn& column, uint6
   const auto file = test::InMemory(forged.bytes);
   const auto pages = ReadParquetPages(*file, forged.chunk);
   if (!pages.ok()) return pages.status();
-  return ReadParquetValues({file.get()}, column, forged.chunk.codec, *pages, nullptr, 0, rows, "")
+  Arena scratch;
+  return ReadParquetValues({file.get()}, column, forged.chunk.codec, *pages, nullptr, 0, rows, "",
+                           scratch)
       .status();
 }
 

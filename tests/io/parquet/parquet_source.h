@@ -63,6 +63,7 @@ inline absl::StatusOr<ParquetColumnRead> ReadColumn(const ParquetFooter& footer,
   if (absl::Status status = footer.CheckColumn(column); !status.ok()) return status;
   const ParquetColumn& wanted = footer.columns()[column];
   ParquetColumnRead read;
+  Arena scratch;
   for (size_t i = 0; i < footer.row_groups().size(); ++i) {
     const ParquetRowGroup& group = footer.row_groups()[i];
     const ParquetChunk& chunk = footer.chunk(i, column);
@@ -71,14 +72,14 @@ inline absl::StatusOr<ParquetColumnRead> ReadColumn(const ParquetFooter& footer,
     if (!IsWithin(limits, group, *pages)) continue;
     std::shared_ptr<const ParquetDictionary> dictionary;
     if (pages->dictionary) {
-      auto found = ReadParquetDictionary(input, wanted, chunk.codec, *pages);
+      auto found = ReadParquetDictionary(input, wanted, chunk.codec, *pages, scratch);
       if (!found.ok()) return found.status();
       dictionary = *found;
     }
     for (uint64_t row = 0; row < group.rows; row += stretch) {
       const uint64_t count = std::min(stretch, group.rows - row);
-      auto values =
-          ReadParquetValues(input, wanted, chunk.codec, *pages, dictionary, row, count, fill);
+      auto values = ReadParquetValues(input, wanted, chunk.codec, *pages, dictionary, row, count,
+                                      fill, scratch);
       if (!values.ok()) return values.status();
       AddValues(wanted, *values, group.first_row + row, &read);
     }

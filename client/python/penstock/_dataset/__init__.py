@@ -206,7 +206,8 @@ class Dataset(Sources, Order, Batching, Work, Json, Keeping, Watched, Chain):
     def __repr__(self):
         stages = " | ".join(stage.name or stage.op for stage in self._stages)
         structure = "" if self._known_structure is ASK else f", elements {shown(self._known_structure)}"
-        return f"<{type(self).__name__} {stages}{structure}>"
+        reader = "" if self._shuffled is None else f", {self._shuffled.said}"
+        return f"<{type(self).__name__} {stages}{structure}{reader}>"
 
     # --- what others of this package use ---
 

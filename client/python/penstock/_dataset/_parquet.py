@@ -1,29 +1,37 @@
 """Dataset.parquet: the rows of Parquet files.
 
+    parquet, as the daemon reads files of the common subset ─► rows
+
+Of other files, and for what only pyarrow does:
+
     range(row groups) ─► row groups, in worker processes ─► unbatch ─► rows
     range(row groups) ─► shuffle ─► batch(k) ─► k row groups, whose rows are permuted ─► unbatch ─► rows        global_shuffle
 
-A row group is what a worker process decodes at once, and its tensors go to the daemon as whole columns. So a resume decodes the row group, or those k,
+There a row group is what a worker process decodes at once, and its tensors go to the daemon as whole columns. So a resume decodes the row group, or those k,
 that it was in, and nothing in front.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 
 import numpy as np
 
 from penstock import _errors, _structure
 from penstock._dataset._arguments import at_least, integer, optional
+from penstock._dataset._arrow_features import ArrowFeature
 from penstock._dataset._cardinality import UNKNOWN
 from penstock._dataset._chain import of_stages
 from penstock._dataset._python import Lazily, fields_of, output_of, stage_of
-from penstock._parquet import _files, _predicates
-from penstock._parquet._columns import Lists, ListsOfLists, Numbers, Struct
+from penstock._dtypes import string
+from penstock._parquet import _files, _native, _predicates
+from penstock._parquet._columns import Lists, ListsOfLists, Numbers, Strings, Struct
 from penstock._parquet._row_groups import RowGroups
 from penstock._parquet._types import DECIMALS, node_of
 from penstock._spec._lines import user_line
-from penstock._spec._stage import Seed, Stage
+from penstock._spec import _textproto
+from penstock._spec._stage import Seed, Stage, Trait, declare
 from penstock._tracing._language import call
 
 # As unbatch_rows.cc has it.
@@ -33,8 +41,15 @@ _WINDOW_BYTES = 128 << 20
 _WINDOW = 2, 64
 
 
-def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, name, options, range_of):
+READERS = ("auto", "daemon", "pyarrow")
+
+declare("parquet", Trait.GIVES_NO_PATHS)
+
+
+def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, reader, name, options, range_of):
     """As Dataset.parquet; `range_of` is Dataset.range."""
+    if reader not in READERS:
+        raise ValueError(f"reader is one of {', '.join(READERS)}, not {reader!r}")
     if decimals not in DECIMALS:
         raise ValueError(f"decimals become one of {', '.join(DECIMALS)}, not {decimals!r}")
     if (num_shards is None) != (shard_index is None):
@@ -50,15 +65,39 @@ def parquet(paths, columns, filters, defaults, decimals, filesystem, num_shards,
     groups, rows, largest = _row_groups(footers, cases)
     if num_shards is not None:
         groups, rows = groups[shard_index::num_shards], rows[shard_index::num_shards]
-    reader = RowGroups(filesystem, names, [footer.identity for footer in footers], np.array(groups, np.int64).reshape(-1, 3), nodes, cases, defaults)
+    row_groups = RowGroups(filesystem, names, [footer.identity for footer in footers], np.array(groups, np.int64).reshape(-1, 3), nodes, cases, defaults)
+    given = list(options)
     version = options.pop("version", "")
     # Of other files a cursor says nothing.
     said = cases and _predicates.said(cases)
     told = repr([version, [(path, footer.identity.digest) for path, footer in zip(names, footers)], list(nodes), said, defaults, decimals, num_shards, shard_index])
-    made = _Made(reader, nodes, hashlib.blake2b(told.encode(), digest_size=8).hexdigest(), options, range_of, name, user_line())
+    made = _Made(row_groups, nodes, hashlib.blake2b(told.encode(), digest_size=8).hexdigest(), options, range_of, name, user_line())
     made.rows = UNKNOWN if any(looks for _, _, looks in groups) else sum(rows)
     made.window = max(_WINDOW[0], min(_WINDOW[1], _WINDOW_BYTES // max(largest, 1)))
+    made.why = _why_pyarrow(reader, filesystem, given, footers, nodes, groups, made)
+    if made.why is None:
+        return made.by_daemon(footers, groups)
+    if reader == "daemon":
+        raise ValueError(f"reader='daemon': pyarrow has to read these files, as {made.why}")
     return made.in_order()
+
+
+def _why_pyarrow(reader, filesystem, given, footers, nodes, groups, made):
+    """Why pyarrow reads these files in worker processes; None where the daemon does it by itself."""
+    if reader == "pyarrow":
+        return "reader='pyarrow' says so"
+    if not isinstance(filesystem, _files.pyarrow().fs.LocalFileSystem):
+        return "the files are not on this machine"
+    if given:
+        return f"{given[0]}= is about worker processes"
+    if any(looks for _, _, looks in groups):
+        return "filters= has to look at rows"
+    if why := _native.why_not(footers, nodes):
+        return why
+    schema = footers[0].schema
+    made.fills = {name: _native.default_of(nodes[name], schema.field(name).type, value) for name, value in made.reader.defaults.items()}
+    large = next((name for name, value in made.fills.items() if isinstance(value, int) and value >= 1 << 63), None)
+    return None if large is None else f"the default of column {large!r} is more than 2^63 - 1"
 
 
 class _Made:
@@ -67,6 +106,23 @@ class _Made:
     def __init__(self, reader, nodes, version, options, range_of, name, line):
         self.reader, self.nodes, self.version, self.options = reader, nodes, version, options
         self.range_of, self.name, self.line = range_of, name, line
+
+    @property
+    def said(self):
+        """Who reads the files, for repr()."""
+        return "read by the daemon" if self.why is None else f"read by pyarrow, as {self.why}"
+
+    def by_daemon(self, footers, groups):
+        features = {name: _feature(name, node, self.fills.get(name)) for name, node in self.nodes.items()}
+        chosen = _native.stretches(footers, groups)
+        fields = [("files", self.reader.paths), ("feature", [feature._message(name) for name, feature in features.items()])]
+        if chosen is not None:
+            starts, counts = zip(*chosen) if chosen else ((0,), (0,))
+            fields.append(("rows", _textproto.Message(("start", list(starts)), ("count", list(counts)))))
+        fields.append(("footer_sum", [footer.identity.sum for footer in footers]))
+        dataset = of_stages([Stage("parquet", fields, self.name, self.line)], {name: None for name in features}, self.rows)
+        dataset._shuffled = self
+        return dataset
 
     def in_order(self):
         dataset = self._rows_of(self.range_of(len(self.reader.groups)), self.reader, [])
@@ -104,6 +160,12 @@ class _Made:
         _, parts = _structure.flatten(row, lambda value: not isinstance(value, dict), "a row")
         parts = iter(parts)
         return {name: node.unpacked(parts, _decoded) for name, node in self.nodes.items()}
+
+
+def _feature(name, node, fill):
+    column = re.sub(r"([.\\])", r"\\\1", name)
+    dtype = string if isinstance(node, Strings) else node.dtype
+    return ArrowFeature(None if column == name else column, dtype, default_value=fill)
 
 
 def _is_packed(node):

@@ -186,13 +186,15 @@ class Sources:
         filesystem: Any = None,
         num_shards: Optional[int] = None,
         shard_index: Optional[int] = None,
+        reader: str = "auto",
         name: Optional[str] = None,
         **options: Any,
     ) -> Dataset:
         """The rows of Parquet files, a dict of the columns each (docs/howto/parquet.md). Not in tf.data.
 
-        Worker processes decode row groups by the package pyarrow, and hand them over as whole columns. A resume decodes the row group that it was in, and no
-        other. `global_shuffle` directly behind permutes the row groups, and the rows of some of them among each other. The length is exact; where rows have
+        The daemon decodes files of the common subset by itself: columns that are not nested, of numbers, flags, times and strings, by the usual encodings and
+        codecs. Of others, and behind `global_shuffle`, worker processes decode row groups by the package pyarrow, and hand them over as whole columns. repr()
+        tells which of the two it is, and why. A resume decodes the row group that it was in, and no other. `global_shuffle` directly behind permutes the row groups, and the rows of some of them among each other. The length is exact; where rows have
         to be looked at for `filters`, nobody knows it before a pass.
 
         Args:
@@ -206,7 +208,8 @@ class Sources:
           decimals: "float64", the nearest where the unscaled number is at most 2^53, else within rounding; or "int64", the unscaled number.
           filesystem: of pyarrow or fsspec, which the paths are of.
           num_shards, shard_index: every num_shards-th row group of those that `filters` leaves, from number shard_index on.
-          **options: version, timeout_ms (of a row group), workers, max_rows_per_worker and threads, as of Dataset.map.
+          reader: "auto"; "pyarrow" for worker processes in any case, as before; "daemon" for an error where the daemon does not read the files by itself.
+          **options: of worker processes, which read the files then: version, timeout_ms (of a row group), workers, max_rows_per_worker and threads, as of Dataset.map.
 
         Numbers and flags keep their types, times are integers of their unit, strings and binaries are strings. A list of numbers is an array of any size,
         one of a fixed size an array of a fixed shape; a list of lists is a dict of values and row_splits, a struct a dict, and a list of structs a dict of lists.
@@ -220,7 +223,7 @@ class Sources:
         from penstock._dataset import _parquet
 
         return _parquet.parquet(
-            paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, name, options, Sources.range
+            paths, columns, filters, defaults, decimals, filesystem, num_shards, shard_index, reader, name, options, Sources.range
         )  # fmt: skip
 
     @staticmethod

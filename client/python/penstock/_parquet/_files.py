@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import zlib
 
 from penstock import _errors
 
@@ -93,13 +94,14 @@ def _some(name, found):
 
 
 class Identity:
-    """What tells whether a file is the one that was looked at: its size, and a hash of its footer."""
+    """What tells whether a file is the one that was looked at: its size, and a hash of its footer; for the daemon CRC-32 of it."""
 
-    __slots__ = ("digest", "size")
+    __slots__ = ("digest", "size", "sum")
 
-    def __init__(self, size, digest):
+    def __init__(self, size, digest, sum):
         self.size = size
         self.digest = digest
+        self.sum = sum
 
     def __eq__(self, other):
         return (self.size, self.digest) == (other.size, other.digest)
@@ -125,7 +127,7 @@ def identity_of(file, path):
     if length > size - len(MAGIC) - TAIL_BYTES:
         raise BadFile(f"{path} is damaged: a footer of {length} bytes in a file of {size}")
     footer = file.read_at(length, size - TAIL_BYTES - length)
-    return Identity(size, hashlib.blake2b(footer, digest_size=8).hexdigest())
+    return Identity(size, hashlib.blake2b(footer, digest_size=8).hexdigest(), zlib.crc32(footer))
 
 
 class Footer:
