@@ -63,6 +63,8 @@ _SHORT = {
     "samples": f"{_SAMPLES} | shuffle {{ global: true seed: 4 }} | ragged_batch {{ batch_size: 4 }} | repeat {{}}",
     "rows": 'arrow { files: "numbers.arrow" feature { name: "int64" } } | shuffle { global: true seed: 5 } | repeat { count: 9 }'
             " | batch { batch_size: 7 }",
+    "parquet_rows": 'parquet { files: "pages.parquet" feature { name: "int8_r" } feature { name: "string_r" } } | shuffle { global: true seed: 6 }'
+                    " | repeat { count: 9 } | batch { batch_size: 7 }",
     "sequences": 'tfrecord { files: "sequences.tfrecord" } | parse_sequence_example { context { key: "id" int64 {} } '
                  'sequence { key: "rating" sequence { dtype: "float32" } } } | padded_batch { batch_size: 5 } | repeat {}',
     "paths": 'list_files { files: "numbers-*.tfrecord" seed: 3 } | interleave { (| tfrecord {} |) cycle_length: 2 block_length: 3 }'
@@ -148,6 +150,7 @@ def write_data(folder):
     (folder / "documents.jsonl").write_text("".join(json.dumps({"n": n, "l": list(range(n % 5))}) + "\n" for n in range(70)))
     (folder / "columns.csv").write_text("n,text\n" + "".join(f'{n},"the ""text"" {n}"\n' for n in range(60)))
     shutil.copy(_GOLDEN / "arrow" / "numbers.arrow", folder)
+    shutil.copy(_GOLDEN / "parquet" / "pages_v2.parquet", folder / "pages.parquet")
     shutil.copy(_GOLDEN / "inspect_sequences.tfrecord", folder / "sequences.tfrecord")
     with tarfile.open(folder / "samples.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
         for n in range(30):

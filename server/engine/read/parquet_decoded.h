@@ -35,7 +35,8 @@ class ParquetDecoded {
     ParquetValues values;
   };
   struct Rows {
-    std::vector<Column> columns;  // one a feature, up to the one that an error of another kind is of
+    // One a feature, up to the one that an error of another kind is of.
+    std::vector<Column> columns;
     uint64_t bytes() const {
       uint64_t sum = sizeof(*this);
       for (const Column& column : columns) sum += sizeof(column) + column.values.bytes();
