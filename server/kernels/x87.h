@@ -50,6 +50,8 @@ class X87 {
     using Bits = unsigned __int128;
     constexpr Bits kBelow = (Bits{1} << 49) - 1, kHalf = Bits{1} << 48;
     const auto bits = std::bit_cast<Bits>(value);
+    // A NaN may have all bits set, and would be counted on to a zero.
+    if (value != value) return value;
     const Bits odd = (bits >> 49) & 1;
     return std::bit_cast<long double>((bits + kHalf - 1 + odd) & ~kBelow);
   }
