@@ -27,7 +27,8 @@ if(NOT PENSTOCK_PYTHON_HEADERS)
   set(PENSTOCK_PYTHON_HEADERS ${PENSTOCK_SYSROOT}/usr/include/python3.11)
 endif()
 string(REGEX REPLACE ".*python3\\." "3" python_version ${PENSTOCK_PYTHON_HEADERS})
-set(Python_INCLUDE_DIR ${PENSTOCK_PYTHON_HEADERS} CACHE PATH "Python's headers for arm64")
+# What makes a wheel has set it to those of the machine.
+set(Python_INCLUDE_DIR ${PENSTOCK_PYTHON_HEADERS} CACHE PATH "Python's headers for arm64" FORCE)
 set(SKBUILD_SOABI cpython-${python_version}-aarch64-linux-gnu)
 
 set(CMAKE_CROSSCOMPILING_EMULATOR /usr/bin/qemu-aarch64-static;-L;${PENSTOCK_SYSROOT})
