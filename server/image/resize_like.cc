@@ -14,6 +14,7 @@
 
 #include "server/image/resize_method.h"
 #include "server/kernels/byte_sum.h"
+#include "server/kernels/x87.h"
 
 namespace penstock::expr {
 namespace {
@@ -30,8 +31,8 @@ using Filter = double (*)(double x);
 
 double Sinc(double x) {
   if (x == 0) return 1;
-  const long double turned = static_cast<long double>(x) * 3.14159265358979323846264338327950288L;
-  return static_cast<double>(std::sin(turned) / turned);
+  const kernels::X87 turned = kernels::X87(x) * 3.14159265358979323846264338327950288L;
+  return static_cast<double>(kernels::X87(std::sin(static_cast<long double>(turned))) / turned);
 }
 
 double Box(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }

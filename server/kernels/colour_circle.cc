@@ -35,9 +35,10 @@ HWY_INLINE void ForPixels(const float* in, size_t num_pixels, float* out, const 
   const D d;
   constexpr size_t kLanes = hn::MaxLanes(d);
   const auto run = [&](const float* from, float* to) HWY_ATTR {
-    Colours pixel;
-    hn::LoadInterleaved3(d, from, pixel.r, pixel.g, pixel.b);
-    pixel = map(pixel);
+    // What makes a Colours of nothing is compiled for no instruction set: g++ refuses it for NEON.
+    V r, g, b;
+    hn::LoadInterleaved3(d, from, r, g, b);
+    const Colours pixel = map(Colours{r, g, b});
     hn::StoreInterleaved3(pixel.r, pixel.g, pixel.b, d, to);
   };
   size_t i = 0;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "server/kernels/targets.h"
+#include "server/kernels/x87.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "server/kernels/extended_math.cc"
@@ -15,13 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace penstock::kernels {
 namespace HWY_NAMESPACE {
 
-#define PENSTOCK_EXTENDED(Name, EXPRESSION) \
-  struct Name {                             \
-    template <typename T>                   \
-    static T Apply(T value) {               \
-      const long double x = value;          \
-      return static_cast<T>(EXPRESSION);    \
-    }                                       \
+#define PENSTOCK_EXTENDED(Name, EXPRESSION)   \
+  struct Name {                               \
+    template <typename T>                     \
+    static T Apply(T value) {                 \
+      const long double x = value;            \
+      return static_cast<T>(X87(EXPRESSION)); \
+    }                                         \
   };
 PENSTOCK_EXTENDED(Tan, std::tan(x))
 PENSTOCK_EXTENDED(Arcsin, std::asin(x))
@@ -42,7 +43,8 @@ PENSTOCK_EXTENDED(Cbrt, std::cbrt(x))
 struct Arctan2 {
   template <typename T>
   static T Apply(T y, T x) {
-    return static_cast<T>(std::atan2(static_cast<long double>(y), static_cast<long double>(x)));
+    return static_cast<T>(
+        X87(std::atan2(static_cast<long double>(y), static_cast<long double>(x))));
   }
 };
 struct ReverseArctan2 {
@@ -54,18 +56,18 @@ struct ReverseArctan2 {
 struct Hypot {
   template <typename T>
   static T Apply(T x, T y) {
-    return static_cast<T>(std::hypot(static_cast<long double>(x), static_cast<long double>(y)));
+    return static_cast<T>(
+        X87(std::hypot(static_cast<long double>(x), static_cast<long double>(y))));
   }
 };
 // log(exp(x) + exp(y)): of two infinities of one sign that infinity.
 struct Logaddexp {
   template <typename T>
   static T Apply(T x, T y) {
-    if (x == y) return static_cast<T>(static_cast<long double>(x) + std::log(2.0L));
-    const long double a = x, b = y;
-    const long double difference = a - b;
-    if (difference > 0) return static_cast<T>(a + std::log1p(std::exp(-difference)));
-    if (difference <= 0) return static_cast<T>(b + std::log1p(std::exp(difference)));
+    if (x == y) return static_cast<T>(X87(x) + std::log(2.0L));
+    const auto difference = static_cast<long double>(X87(x) - X87(y));
+    if (difference > 0) return static_cast<T>(X87(x) + std::log1p(std::exp(-difference)));
+    if (difference <= 0) return static_cast<T>(X87(y) + std::log1p(std::exp(difference)));
     return x + y;
   }
 };

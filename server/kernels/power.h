@@ -7,33 +7,35 @@
 #include <limits>
 #include <type_traits>
 
+#include "server/kernels/x87.h"
+
 namespace penstock::kernels {
 
 // Natural logarithm of a positive finite value and exponential, in x87 precision, by the same
 // series as transcendental-inl.h. The C library's are not used: they differ from one machine's
 // instruction set to another's.
-inline long double LogExtended(long double x) {
+inline X87 LogExtended(X87 x) {
   int exponent;
-  long double m = std::frexp(x, &exponent);  // in [0.5, 1)
+  X87 m = std::frexp(static_cast<long double>(x), &exponent);  // in [0.5, 1)
   if (m < 0.70710678118654752440L) {
     m *= 2;
     --exponent;
   }
-  const long double s = (m - 1) / (m + 1);
-  const long double z = s * s;
-  long double sum = 0;
-  for (int n = 27; n >= 3; n -= 2) sum = (sum + 1.0L / n) * z;
-  return exponent * 0.693147180559945309417232121458176568L + 2 * (s + s * sum);
+  const X87 s = (m - 1) / (m + 1);
+  const X87 z = s * s;
+  X87 sum = 0;
+  for (int n = 27; n >= 3; n -= 2) sum = (sum + X87(1) / n) * z;
+  return exponent * X87(0.693147180559945309417232121458176568L) + 2 * (s + s * sum);
 }
 
-inline long double ExpExtended(long double x) {
+inline X87 ExpExtended(X87 x) {
   if (x > 12000) return std::numeric_limits<long double>::infinity();
   if (x < -12000) return 0;
-  const long double k = std::rint(x * 1.44269504088896340735992468100189214L);
-  const long double r = (x - k * 0.693147180369123816490L) - k * 1.90821492927058770002e-10L;
-  long double sum = 1;
+  const X87 k = std::rint(static_cast<long double>(x * 1.44269504088896340735992468100189214L));
+  const X87 r = (x - k * 0.693147180369123816490L) - k * 1.90821492927058770002e-10L;
+  X87 sum = 1;
   for (int n = 22; n >= 1; --n) sum = 1 + sum * r / n;
-  return std::ldexp(sum, static_cast<int>(k));
+  return std::ldexp(static_cast<long double>(sum), static_cast<int>(k));
 }
 
 struct ScalarPower {
@@ -62,8 +64,7 @@ struct ScalarPower {
       }
       if (x < 0 && !integral) return std::numeric_limits<T>::quiet_NaN();
       if (integral && std::fabs(y) < 64) return static_cast<T>(Product(x, static_cast<int>(y)));
-      const long double magnitude =
-          ExpExtended(static_cast<long double>(y) * LogExtended(std::fabs(x)));
+      const X87 magnitude = ExpExtended(X87(y) * LogExtended(std::fabs(x)));
       return static_cast<T>(x < 0 && odd ? -magnitude : magnitude);
     } else {
       // A negative exponent is refused where it is a constant (server/expr/elementwise_call.cc). Of
@@ -89,8 +90,8 @@ struct ScalarPower {
   }
 
   // In x87 precision.
-  static long double Product(long double x, int n) {
-    const long double product = BySquares(x, n < 0 ? -n : n);
+  static X87 Product(X87 x, int n) {
+    const X87 product = BySquares(x, n < 0 ? -n : n);
     return n < 0 ? 1 / product : product;
   }
 };

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "server/kernels/x87.h"
+
 namespace penstock::kernels {
 namespace {
 
@@ -48,11 +50,17 @@ bool TrySine(float x, int quarters, float* result) {
 
 }  // namespace
 
-float SineByX87(float x) { return static_cast<float>(std::sin(static_cast<long double>(x))); }
-float CosineByX87(float x) { return static_cast<float>(std::cos(static_cast<long double>(x))); }
+float SineByX87(float x) { return static_cast<float>(X87(std::sin(static_cast<long double>(x)))); }
+float CosineByX87(float x) {
+  return static_cast<float>(X87(std::cos(static_cast<long double>(x))));
+}
 
-double SineByX87(double x) { return static_cast<double>(std::sin(static_cast<long double>(x))); }
-double CosineByX87(double x) { return static_cast<double>(std::cos(static_cast<long double>(x))); }
+double SineByX87(double x) {
+  return static_cast<double>(X87(std::sin(static_cast<long double>(x))));
+}
+double CosineByX87(double x) {
+  return static_cast<double>(X87(std::cos(static_cast<long double>(x))));
+}
 
 float SineOf(float x) {
   float result;

@@ -27,6 +27,10 @@ make_root() {
 
 # Prints the path of a Debian package of this tree.
 package() {
+  if [ "${1-}" = arm64 ]; then
+    package_arm64
+    return
+  fi
   install_packages "${build_packages[@]}" "${packaging_packages[@]}" >&2
   build release penstockd penstock penstock-samples penstock_client >&2 || return
   cpack --config build/release/CPackConfig.cmake -B "$root/build/package" >&2 || return

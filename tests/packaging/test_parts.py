@@ -81,3 +81,16 @@ def test_a_version_in_an_address_is_quoted_as_auditwheel_does_it():
     parts["add"](text, "libbz2-1.0", "1.0.8-5+b1")
     assert text["components"][-1]["purl"] == text["components"][-1]["bom-ref"] == "pkg:deb/debian/libbz2-1.0@1.0.8-5%2Bb1"
     assert text["components"][-1]["version"] == "1.0.8-5+b1"
+
+
+@pytest.mark.parametrize("wheel, folder", [
+    (WHEEL, "x86_64-linux-gnu"),
+    ("penstock-0.1.0-cp311.cp313-none-manylinux_2_35_aarch64.whl", "aarch64-linux-gnu"),
+    ("penstock-0.1.0-cp311-none-linux_aarch64.whl", "aarch64-linux-gnu")])
+def test_the_folder_is_that_of_the_wheels_machine(wheel, folder):
+    assert parts["folder_of"](wheel) == folder
+
+
+def test_a_wheel_of_a_machine_that_nobody_knows():
+    with pytest.raises(ValueError, match="machine"):
+        parts["folder_of"]("penstock-0.1.0-cp311-none-manylinux_2_35_riscv64.whl")

@@ -9,6 +9,7 @@
 #include "base/stop_flag.h"
 #include "server/expr/arguments.h"
 #include "server/expr/number_types.h"
+#include "server/kernels/x87.h"
 
 namespace penstock::expr {
 namespace {
@@ -39,9 +40,11 @@ Complex Conjugate(Complex a) { return {a.real, -a.imag}; }
 
 // exp(-2 pi i k / n), rounded from extended precision, so that all machines have the same.
 Complex RootOfOne(int64_t k, int64_t n) {
-  constexpr long double kTurn = 6.283185307179586476925286766559005768L;
-  const long double angle = kTurn * static_cast<long double>(k) / static_cast<long double>(n);
-  return {static_cast<double>(std::cos(angle)), static_cast<double>(-std::sin(angle))};
+  const kernels::X87 turn = 6.283185307179586476925286766559005768L;
+  const auto angle =
+      static_cast<long double>(turn * static_cast<long double>(k) / static_cast<long double>(n));
+  return {static_cast<double>(kernels::X87(std::cos(angle))),
+          static_cast<double>(kernels::X87(-std::sin(angle)))};
 }
 
 // That for each k below n.
