@@ -445,22 +445,6 @@ TEST_CASE("who is sent away and goes at once is told as sent away first") {
   CHECK(kinds[kinds.size() - 2] == v1::EVENT_KIND_EVICTED);
 }
 
-TEST_CASE("a worker of a split group waits for no look to be given its next step") {
-  const test::ScratchFolder folder;
-  test::WriteShard(folder / "n.tfrecord", 0, 40);
-  Daemon daemon(folder);
-  REQUIRE(daemon.table().Create(Counter(folder)).ok());
-  const auto loop = *EventLoop::Create();
-  Sessions sessions(*loop, daemon.table(), 16);
-  Trainer worker(sessions, 1, {}, "counter", ring::GroupMode::kSplit);
-  const Running running(*loop);
-  worker.Enter();
-  const auto begin = std::chrono::steady_clock::now();
-  // With those looks alone it would be half a minute.
-  for (int step = 0; step < 120; ++step) worker.TakeStep();
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(25));
-}
-
 // Where the stream begins that these consumers come back to.
 uint64_t BeginsAt(Pipeline& pipeline, const std::vector<ring::ConsumerPosition>& positions) {
   std::vector<Newcomer> newcomers(positions.size());
