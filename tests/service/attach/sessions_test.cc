@@ -12,6 +12,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -141,12 +142,14 @@ class Daemon {
 // pipeline, and that one is waited for.
 class Returned {
  public:
+  // `is_back`: its pipeline is there already.
   explicit Returned(absl::Duration rejoin = absl::Hours(1),
-                    std::unique_ptr<TaskPool> pool = nullptr)
-      : daemon_(LeaveBehind(folder_)),
+                    std::unique_ptr<TaskPool> pool = nullptr, bool is_back = true,
+                    uint64_t known = kKnown)
+      : daemon_(LeaveBehind(folder_, known)),
         loop_(*EventLoop::Create()),
         sessions_(*loop_, daemon_.table(), 16, &daemon_.journal(), rejoin, std::move(pool)) {
-    sessions_.Expect(daemon_.Restored());
+    if (is_back) sessions_.Expect(daemon_.Restored());
   }
   const test::ScratchFolder& folder() const { return folder_; }
   PipelineTable& table() { return daemon_.table(); }
@@ -154,11 +157,11 @@ class Returned {
   Sessions& sessions() { return sessions_; }
 
  private:
-  static const test::ScratchFolder& LeaveBehind(const test::ScratchFolder& folder) {
+  static const test::ScratchFolder& LeaveBehind(const test::ScratchFolder& folder, uint64_t known) {
     test::WriteShard(folder / "n.tfrecord", 0, 40);
     Daemon daemon(folder);
     REQUIRE(daemon.table().Create(Counter(folder)).ok());
-    daemon.journal().PutConsumers("counter", {{kKnown, getpid()}});
+    daemon.journal().PutConsumers("counter", {{known, getpid()}});
     return folder;
   }
 
@@ -188,6 +191,25 @@ TEST_CASE("a pipeline waits for whom it knows, and for no others that have no id
   const Running running(daemon.loop());
   stranger.Enter();
   known.Enter();
+}
+
+TEST_CASE("who is there before its pipeline is not waited for") {
+  Returned daemon(absl::Hours(1), nullptr, /*is_back=*/false);
+  REQUIRE(daemon.table().ExpectKept() == std::vector<std::string>{"counter"});
+  daemon.sessions().ExpectLater("counter");
+  Trainer known(daemon.sessions(), kKnown);
+  daemon.sessions().Expect(*daemon.table().BringBack("counter"));
+  const Running running(daemon.loop());
+  known.Enter();
+  known.TakeStep();
+}
+
+TEST_CASE("nobody is waited for who has no identity, whatever was written down") {
+  Returned daemon(absl::Hours(1), nullptr, /*is_back=*/true, /*known=*/0);
+  Trainer stranger(daemon.sessions(), 0);
+  const Running running(daemon.loop());
+  stranger.Enter();
+  stranger.TakeStep();
 }
 
 TEST_CASE("another pipeline of the name of one that was waited for has nothing to do with it") {
@@ -316,6 +338,111 @@ TEST_CASE("who waits for the end of a split group hears of it though its pipelin
   REQUIRE(daemon.table().Delete("counter").ok());
   holder.Release(held);
   CHECK(waits.Next(kHangsNs, &none) == ring::Reader::Result::kEnd);
+}
+
+// Somebody of this user, for this group of "counter"; its end.
+ring::Descriptor Asks(Sessions& sessions, uid_t user, const std::string& group,
+                      uint64_t identity = 0, const ring::ConsumerPosition& position = {}) {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+  Visitor visitor;
+  visitor.socket = ring::Descriptor(ends[1]);
+  visitor.pid = getpid();
+  visitor.who.uid = user;
+  ring::ParsedRequest request;
+  request.pipeline = "counter";
+  request.consumer.group = group;
+  request.consumer.identity = identity;
+  request.position = position;
+  sessions.Attach(std::move(visitor), request, /*may_send_away=*/true);
+  return ring::Descriptor(ends[0]);
+}
+
+// What it is told; its descriptors are closed.
+ring::Status Answer(ring::Descriptor visitor, ring::Descriptor* stays = nullptr) {
+  ring::Attachment attachment;
+  bool done = false;
+  const ring::Status status = ring::FinishAttach("", visitor.get(), kHangsNs, &attachment, &done);
+  if (!status.ok()) return status;
+  REQUIRE(done);
+  for (const int fd : {attachment.segment_fd, attachment.control_fd, attachment.bell_fd}) close(fd);
+  if (stays != nullptr) *stays = std::move(visitor);
+  return status;
+}
+
+TEST_CASE("a group whose name is not UTF-8 is refused") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  REQUIRE(daemon.table().Create(Counter(folder)).ok());
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16);
+  const ring::Status refused = Answer(Asks(sessions, getuid(), "caf\xe9"));
+  CHECK(refused.code == ring::Code::kInvalidArgument);
+  CHECK(sessions.size() == 0);
+}
+
+TEST_CASE("who was refused is not waited for after a restart, and keeps no place") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  REQUIRE(daemon.table().Create(Counter(folder)).ok());
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), /*max_consumers=*/16, &daemon.journal());
+  constexpr uid_t kOne = 1, kOther = 2;
+  std::vector<ring::Descriptor> stay;
+  const Running running(*loop);
+  // What so many of a user's are told, who all come at once.
+  const auto answers = [&](uid_t user, int count, const ring::ConsumerPosition& position) {
+    std::promise<std::vector<ring::Descriptor>> asked;
+    loop->Post([&] {
+      std::vector<ring::Descriptor> visitors;
+      for (int i = 0; i < count; ++i)
+        visitors.push_back(Asks(sessions, user, "g", user == kOne ? kKnown : 0, position));
+      asked.set_value(std::move(visitors));
+    });
+    std::set<ring::Code> codes;
+    for (ring::Descriptor& visitor : asked.get_future().get())
+      codes.insert(Answer(std::move(visitor), &stay.emplace_back()).code);
+    return codes;
+  };
+  using Codes = std::set<ring::Code>;
+  CHECK(answers(kOne, 2, {1000, "", {}, {}}) == Codes{ring::Code::kOutOfRange});
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kHangsNs);
+  while (!daemon.journal().LoadConsumers("counter").empty() &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  CHECK(daemon.journal().LoadConsumers("counter").empty());
+  CHECK(answers(kOther, 14, {}) == Codes{ring::Code::kOk});
+  // The last places are for those who have few.
+  CHECK(answers(kOne, 1, {}) == Codes{ring::Code::kOk});
+}
+
+TEST_CASE("who is sent away and goes at once is told as sent away first") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n.tfrecord", 0, 40);
+  Daemon daemon(folder);
+  const auto pipeline = *daemon.table().Create(Counter(folder));
+  const auto loop = *EventLoop::Create();
+  Sessions sessions(*loop, daemon.table(), 16);
+  const auto listener = daemon.table().events().Listen(0, [](const std::string&) { return true; });
+  Trainer trainer(sessions, 1);
+  const Running running(*loop);
+  trainer.Enter();
+  // Before anybody looks who was sent away.
+  loop->Post([&] {
+    CHECK(pipeline->DetachConsumer(1, 0).ok());
+    trainer.Die();
+  });
+  std::vector<v1::EventKind> kinds;
+  while (kinds.empty() || kinds.back() != v1::EVENT_KIND_LEFT) {
+    v1::WatchEventsResponse heard;
+    REQUIRE(listener->Take(absl::Nanoseconds(kHangsNs), &heard));
+    REQUIRE(heard.events_size() > 0);
+    for (const v1::Event& event : heard.events()) kinds.push_back(event.kind());
+  }
+  REQUIRE(kinds.size() >= 2);
+  CHECK(kinds[kinds.size() - 2] == v1::EVENT_KIND_EVICTED);
 }
 
 // Where the stream begins that these consumers come back to.

@@ -145,6 +145,8 @@ TEST_CASE("a visitor who hangs up behind half of something has gone at once") {
     REQUIRE(send(visitor.get(), words.data(), words.size(), MSG_NOSIGNAL) ==
             static_cast<ssize_t>(words.size()));
   }
+  // Who is served has come behind all of them.
+  CheckServes(daemon);
   auto after = descriptors();
   for (int i = 0; i < 1000 && after > before + 20; ++i) {
     CheckServes(daemon);

@@ -356,6 +356,13 @@ TEST_CASE("the next epoch is that of who is furthest on") {
   CHECK(change->epoch() >= 17);
 }
 
+TEST_CASE("who waits is counted by stream, as each numbers its consumers anew") {
+  TwoStreams two;
+  const std::vector<WaitLooks> waits = two.pipeline->Waits();
+  REQUIRE(waits.size() == 2);
+  CHECK(waits[0].stream != waits[1].stream);
+}
+
 TEST_CASE("a group is ended in all streams that it reads") {
   TwoStreams two;
   REQUIRE(two.pipeline->DropGroup("default").ok());

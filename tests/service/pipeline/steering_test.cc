@@ -251,6 +251,58 @@ TEST_CASE("stages of an update keep the names of those that they replace") {
   CHECK(response.change().stage(0).batch().batch_size() == 2);
 }
 
+TEST_CASE("the owner of a pipeline may have it call other functions, as far as its stages go") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { repeat {} }").ok());
+  v1::GetPipelineRequest get;
+  v1::GetPipelineResponse got;
+  get.set_name("counter");
+  REQUIRE(Call(daemon, &Stub::GetPipeline, get, &got).ok());
+  v1::UpdatePipelineRequest request;
+  v1::UpdatePipelineResponse response;
+  request.set_name("counter");
+  request.mutable_update_mask()->add_paths("stage");
+  *request.mutable_spec()->mutable_stage() = got.pipeline().spec().stage();
+  request.mutable_spec()->mutable_stage(1)->mutable_python()->mutable_function()->set_file("/f");
+  const grpc::Status status = Call(daemon, &Stub::UpdatePipeline, request, &response);
+  INFO(status.error_message());
+  CHECK_FALSE(status.ok());
+  CHECK(status.error_code() != grpc::StatusCode::PERMISSION_DENIED);
+}
+
+TEST_CASE("inputs of a stage keep all but what may change") {
+  TestDaemon daemon;
+  v1::CreatePipelineRequest create;
+  create.mutable_source()->mutable_text()->set_text(
+      "name: 'mixed' stage { sample_from_datasets { seed: 1"
+      " input { stage { range { stop: 100 } } } input { stage { range { stop: 200 } } } } }"
+      " stage { batch { batch_size: 4 } } stage { repeat {} }");
+  v1::CreatePipelineResponse created;
+  {
+    const grpc::Status status = Call(daemon, &Stub::CreatePipeline, create, &created);
+    INFO(status.error_message());
+    REQUIRE(status.ok());
+  }
+  v1::GetPipelineRequest get;
+  v1::GetPipelineResponse got;
+  get.set_name("mixed");
+  REQUIRE(Call(daemon, &Stub::GetPipeline, get, &got).ok());
+  v1::UpdatePipelineRequest request;
+  v1::UpdatePipelineResponse response;
+  request.set_name("mixed");
+  request.mutable_update_mask()->add_paths("stage");
+  *request.mutable_spec()->mutable_stage() = got.pipeline().spec().stage();
+  v1::SampleFromDatasets& mixture =
+      *request.mutable_spec()->mutable_stage(0)->mutable_sample_from_datasets();
+  mixture.add_weight(0.25);
+  mixture.add_weight(0.75);
+  mixture.mutable_input(1)->mutable_stage(0)->mutable_range()->set_stop(300);
+  const grpc::Status status = Call(daemon, &Stub::UpdatePipeline, request, &response);
+  INFO(status.error_message());
+  CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(FieldOf(DetailsOf(status)) == "spec.stage[0]");
+}
+
 TEST_CASE("an error's details are told to a client whose message is cut") {
   TestDaemon daemon;
   v1::GetPipelineRequest request;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -138,6 +139,24 @@ TEST_CASE("steps are counted from the beginning, and made ones from where the st
   const v1::PipelineStats stats = pipeline->Stats();
   CHECK(stats.resting());
   CHECK(stats.steps() == 55);
+}
+
+TEST_CASE("that a disk holds it up is told as a write that takes long") {
+  PipelineOptions options;
+  HighWaterOptions high_water;
+  high_water.pipeline = "p";
+  high_water.write = [](uint64_t) { return absl::ResourceExhaustedError("no room"); };
+  high_water.path = "/state/p.high-water";
+  high_water.limit = 2;
+  high_water.run_later = [](const std::function<void()>&) { return false; };
+  options.high_water = HighWater::Create(high_water);
+  Owned pipeline(0, false, options);
+  Until([&] { return pipeline->Stats().has_oldest_write(); });
+  const v1::PipelineStats stats = pipeline->Stats();
+  CHECK(stats.steps() == 2);
+  CHECK(stats.oldest_write().doing() == "writing");
+  CHECK(stats.oldest_write().file() == "/state/p.high-water");
+  CHECK_FALSE(stats.has_oldest_read());
 }
 
 TEST_CASE("memory for work is told with its limit, where it has one") {

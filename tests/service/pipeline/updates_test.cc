@@ -1,7 +1,9 @@
 // What changes a running pipeline: who is told of it and by whom it was, from which step it holds,
 // and which streams it reaches.
 
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,7 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/on_behalf.h"
+#include "server/expr/function.h"
 #include "server/service/pipeline/pipeline.h"
+#include "server/service/state/text_proto.h"
 #include "tests/service/counting.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
@@ -76,6 +81,34 @@ struct Steered {
   std::vector<v1::Event> events;  // under mutex
   std::shared_ptr<Pipeline> pipeline;
 };
+
+// For whom the last plan was made that calls whose_plan().
+std::atomic<int64_t> whose_plan{-1};
+
+class Same : public expr::RowKernel {
+ public:
+  absl::Status Run(absl::Span<const expr::RowValue> arguments, Arena&,
+                   expr::RowOutput& out) const override {
+    std::memcpy(out.Reserve(sizeof(int64_t)), arguments[0].data, sizeof(int64_t));
+    out.Commit();
+    return absl::OkStatus();
+  }
+};
+
+const expr::RowFunctionRegistration kWhosePlan({
+    .name = "whose_plan",
+    .signature = "whose_plan(number)",
+    .doc = "",
+    .bind =
+        [](absl::Span<const expr::Argument> arguments) -> absl::StatusOr<expr::BoundRowFunction> {
+      whose_plan = OnBehalf::User() ? static_cast<int64_t>(*OnBehalf::User()) : -1;
+      expr::BoundRowFunction bound;
+      bound.type = arguments[0].type;
+      bound.kernel = std::make_shared<Same>();
+      bound.tensor_arguments = {0};
+      return bound;
+    },
+});
 
 RequestedChange Skip(uint64_t steps = 1) {
   RequestedChange requested;
@@ -254,6 +287,32 @@ TEST_CASE("what rests is changed, taken back and profiled as what runs") {
   CHECK_FALSE(pipeline->Stats().resting());
   rest();
   CHECK(pipeline->Attach(Newcomer()).ok());
+}
+
+TEST_CASE("fault 64: the plan of a change is made on behalf of the owner") {
+  const test::ScratchFolder folder;
+  test::WriteShard(folder / "n", 0, 16);
+  v1::PipelineSpec spec;
+  REQUIRE(ParseTextProto("name: 'p' stage { tfrecord { files: '" + (folder / "n") +
+                             "' } } stage { parse_example { feature { key: 'n' int64 {} } } }"
+                             " stage { name: 'map' map { out: 'n = whose_plan(n)' } }"
+                             " stage { batch { batch_size: 4 } } stage { repeat {} }",
+                         "spec", &spec)
+              .ok());
+  PipelineOptions options;
+  options.owner.uid = kOwner;
+  const auto pipeline = Pipeline::Create(spec, options, LocalFileSystem());
+  INFO(pipeline.status().ToString());
+  REQUIRE(pipeline.ok());
+  RequestedChange requested;
+  *requested.change.add_stage() = (*pipeline)->LastSpec().stage(2);
+  requested.change.mutable_stage(0)->mutable_map()->set_out(0, "n = whose_plan(n) + 1");
+  whose_plan = -1;
+  const absl::Status updated = (*pipeline)->Update(requested).status();
+  INFO(updated.ToString());
+  CHECK(updated.ok());
+  CHECK(whose_plan == kOwner);
+  (*pipeline)->Close(absl::CancelledError("the end"));
 }
 
 TEST_CASE("what has ended is changed no more") {

@@ -1,12 +1,18 @@
 // The calls that go on telling: what they tell, who is told, and their limit.
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "base/local_file.h"
+#include "server/service/control/pipeline_service.h"
+#include "server/service/pipeline/pipeline_table.h"
+#include "server/service/tune/monitor.h"
 #include "server/service/watch/event_log.h"
 #include "tests/service/test_daemon.h"
 #include "tests/support/catch.h"
@@ -239,6 +245,54 @@ TEST_CASE("fault 57: calls that go on are limited, and leave room for others") {
     CHECK_FALSE(watch->reader->Read(&response));
     CHECK(watch->reader->Finish().error_code() == grpc::StatusCode::UNAVAILABLE);
   }
+}
+
+TEST_CASE("a watch ends with the right to it, and who finds no place for one is counted") {
+  PipelineTable table(LocalFileSystem(), {});
+  v1::PipelineSpec spec;
+  spec.set_name("p");
+  spec.add_stage()->mutable_counter();
+  spec.add_stage()->mutable_batch()->set_batch_size(4);
+  const auto created = table.Create(spec);
+  INFO(created.status().ToString());
+  REQUIRE(created.ok());
+  const auto loop = *EventLoop::Create();
+  Monitor monitor(*loop, table, 1);
+  std::atomic<bool> may{true};
+  std::atomic<int> no_places{0};
+  PipelineServiceImpl service(
+      table, monitor, [] { return 1; },
+      [&may](const grpc::ServerContext&, v1::Right, const std::string&,
+             PipelineServiceImpl::Asked) {
+        return may ? absl::OkStatus() : absl::PermissionDeniedError("no");
+      },
+      [](const grpc::ServerContext&) { return std::make_optional<Identity>(); },
+      [&no_places] { ++no_places; });
+  grpc::ServerBuilder builder;
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  const auto stub = v1::PipelineService::NewStub(server->InProcessChannel({}));
+  v1::WatchStatsRequest request;
+  request.set_name("p");
+  request.set_interval_ms(3'600'000);
+  v1::WatchStatsResponse response;
+  grpc::ClientContext context;
+  // Turns a hang into a failure.
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(1));
+  const auto reader = stub->WatchStats(&context, request);
+  REQUIRE(reader->Read(&response));
+  {
+    grpc::ClientContext second;
+    const auto refused = stub->WatchStats(&second, request);
+    CHECK_FALSE(refused->Read(&response));
+    CHECK(refused->Finish().error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  CHECK(no_places == 1);
+  may = false;
+  CHECK_FALSE(reader->Read(&response));
+  CHECK(reader->Finish().error_code() == grpc::StatusCode::PERMISSION_DENIED);
+  server->Shutdown();
+  table.Close(absl::CancelledError("the end"));
 }
 
 TEST_CASE("a file whose name is not UTF-8 is told, and hides nothing else") {

@@ -7,12 +7,17 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "server/service/state/high_water_file.h"
+#include "spdlog/sinks/ringbuffer_sink.h"
+#include "spdlog/spdlog.h"
 #include "tests/sim/dice.h"
 #include "tests/support/catch.h"
 #include "tests/support/scratch_folder.h"
@@ -80,6 +85,8 @@ class Simulated {
       tasks_.pop_front();
       task();
     }
+    // A death now would leave all of them to a successor.
+    REQUIRE(next_ <= on_disk_);
     if (now_ns_ / kMs % 250 == 0) high_water_->Look();
   }
 
@@ -127,6 +134,30 @@ TEST_CASE("what was reserved for a fast pipeline is given back when it is slow")
   CHECK(one.on_disk_ - one.next_ >= 50'000);
   one.Run(5'000, 0.002);
   CHECK(one.on_disk_ - one.next_ <= 4 * HighWater::kLeastRange);
+  one.Run(5'000, 50.0);
+  one.Run(5'000, 0);
+  CHECK(one.on_disk_ == one.next_ + 2 * HighWater::kLeastRange);
+}
+
+TEST_CASE("a new pipeline that is fast from its first step on does not wait for the disk") {
+  Simulated one(20);
+  // All that is reserved for a new one would be gone before anybody looks.
+  CHECK(one.Run(245, 5.0) == 0);
+  CHECK(one.next_ > HighWater::kFirstLimit);
+}
+
+TEST_CASE("what is given back is claimed by nobody while that is being written") {
+  Simulated one(100);
+  one.Run(250, 0);
+  REQUIRE(one.writes_ == 0);
+  one.Run(50, 1'000);
+  CHECK(one.next_ == 2 * HighWater::kLeastRange);
+  // Nothing that the disk does not know then.
+  one.Run(51, 0);
+  CHECK(one.writes_ == 1);
+  CHECK(one.on_disk_ == one.next_);
+  one.Run(400, 0);
+  CHECK_FALSE(one->HeldBackNs().has_value());
 }
 
 TEST_CASE(
@@ -138,7 +169,8 @@ TEST_CASE(
   const uint64_t writes = one.writes_;
   one.Run(20'000, 0.1);
   CHECK(one.next_ == one.on_disk_);
-  CHECK(one->HeldBackNs().has_value());
+  // Since the first step that was refused, not since the last one.
+  CHECK(one->HeldBackNs().value_or(0) > 10'000 * kMs);
   // It is tried again, and not at every step.
   CHECK(one.writes_ > writes + 10);
   CHECK(one.writes_ <= writes + 20'000 / 200);
@@ -146,6 +178,35 @@ TEST_CASE(
   one.Run(300, 0.1);
   CHECK_FALSE(one->HeldBackNs().has_value());
   CHECK(one.Run(5'000, 0.1) == 0);
+  one.fails_ = true;
+  one.Run(20'000, 0.1);
+  CHECK(one->HeldBackNs().has_value());
+  // Who is stopped waits for no disk.
+  one->Close();
+  CHECK_FALSE(one->HeldBackNs().has_value());
+}
+
+TEST_CASE("a disk that refuses for long is told of once, and once when it takes again") {
+  const auto lines = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(64);
+  const std::shared_ptr<spdlog::logger> logger = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>("", lines));
+  const absl::Cleanup restore = [&] { spdlog::set_default_logger(logger); };
+  const auto told = [&lines](const std::string& what) {
+    int count = 0;
+    for (const std::string& line : lines->last_formatted())
+      count += absl::StrContains(line, what) ? 1 : 0;
+    return count;
+  };
+  Simulated one(1);
+  one.Run(2'000, 0.1);
+  for (int turn = 1; turn <= 2; ++turn) {
+    one.fails_ = true;
+    one.Run(20'000, 0.1);
+    CHECK(told("could not be written down, and is tried again") == turn);
+    one.fails_ = false;
+    one.Run(2'000, 0.1);
+    CHECK(told("is written down again") == turn);
+  }
 }
 
 TEST_CASE("the first step that nobody can have had is known after any death") {
@@ -180,6 +241,18 @@ TEST_CASE("after a death a change begins behind what may have been had, until th
   CHECK(one.on_disk_ > one.next_);
 }
 
+TEST_CASE(
+    "what an earlier daemon may have handed out is kept for a successor, also where nothing "
+    "comes") {
+  Simulated one(1, 300, /*is_of_before=*/true);
+  one.Run(2'000, 0);
+  CHECK(one.on_disk_ >= 300);
+  one.next_ = 100;
+  one.Run(5'000, 0.002);
+  CHECK(one.next_ < 300);
+  CHECK(one.on_disk_ >= 300);
+}
+
 TEST_CASE("who has had more than is known raises it, also for a successor") {
   Simulated one(1, 0);
   one->Raise(5'000);
@@ -191,16 +264,19 @@ TEST_CASE("who has had more than is known raises it, also for a successor") {
 }
 
 TEST_CASE("a clean end leaves exactly what was handed out") {
-  Simulated one(1);
-  one.Run(100, 1.0);
+  Simulated one(200);
+  // A look has asked for more, which is still to be written.
+  one.Run(300, 1.0);
+  REQUIRE(one.writes_ == 0);
   one->Close();
   CHECK_FALSE(one.Step());
   CHECK_FALSE(one->HeldBackNs().has_value());
   REQUIRE(one->WriteLast().ok());
-  CHECK(one.on_disk_ == 100);
-  // What had been asked for before is not written behind it.
+  CHECK(one.on_disk_ == 300);
+  // It is not written behind it.
   one.Run(1'000, 0);
-  CHECK(one.on_disk_ == 100);
+  CHECK(one.on_disk_ == 300);
+  CHECK(one.writes_ == 1);
 }
 
 TEST_CASE("a pipeline that nothing is kept of has no limit") {
