@@ -206,7 +206,7 @@ TEST_CASE("who is there before its pipeline is not waited for") {
 
 TEST_CASE("nobody is waited for who has no identity, whatever was written down") {
   Returned daemon(absl::Hours(1), nullptr, /*is_back=*/true, /*known=*/0);
-  Trainer stranger(daemon.sessions(), 0);
+  Trainer stranger(daemon.sessions(), kKnown);
   const Running running(daemon.loop());
   stranger.Enter();
   stranger.TakeStep();
