@@ -9,6 +9,7 @@ import pytest
 
 import tfrecord_files
 from programs import Daemon, Penstock, children, eventually
+from strangers import STRANGER, Stranger
 
 penstock = pytest.importorskip("penstock")
 
@@ -91,6 +92,25 @@ def turns(*loaders):
             else:
                 taken[i].append(bytes_of(batch))
     return taken
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_the_name_of_a_pipeline_that_somebody_may_not_see_is_not_told(photos, place):
+    with open(place / "config.textproto", "a") as config:
+        config.write(f'access_rule {{ uids: {STRANGER} pipelines: "train" rights: RIGHT_READ }}\n')
+    daemon, command = start(photos)
+    try:
+        os.chmod(daemon.socket, 0o666)
+        for name, rest in (("train", TRAIN), ("other", OTHER)):
+            assert command("create", write_spec(photos, name, rest)).code == 0
+        turns(attach(daemon, "train"), attach(daemon, "other"))
+        assert shared(command, "train")[0]["with"] == ["other"]
+        stranger = Stranger(photos, daemon.socket)
+        assert shared(stranger, "train")[0]["with"] == ["(another)"]
+        told = stranger("stats", "train", "--json")
+        assert told.code == 0 and "(another)" in told.out and "other" not in told.out.replace("(another)", "")
+    finally:
+        daemon.stop()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
