@@ -2,6 +2,8 @@
 # Benchmarks. Read by ./dev; its functions are those of ./dev, and it starts in the root of the tree.
 #: ./dev bench peers [--quick] [--cases A,B]
 #: Penstock, TensorFlow, torch and a bare loop side by side, one JSON line a case
+#: ./dev bench builds --before TREE [--cases A,B] [--pairs N]
+#: this build beside that of another checkout, by turns in short windows: what a change costs
 #: ./dev bench engine [--quick] [--cases A,B]
 #: reading, ordering and resuming, beside a bare loop, tf.data and ISA-L
 #: ./dev bench control [--quick] [--cases A,B]
@@ -84,6 +86,14 @@ bench_peers() {
   photographs=$(photos)
   with_python .venv/bin/python bench/peers/run.py --photos "$photographs" --tf-python "$(tensorflow)" --torch-python "$(torch)" \
     --dali-python "${PENSTOCK_BENCH_DALI_PYTHON:-build/dali-venv/bin/python}" "$@"
+}
+
+bench_builds() {
+  deps >&2
+  build release >&2
+  local photographs
+  photographs=$(photos)
+  with_python .venv/bin/python bench/peers/builds.py --photos "$photographs" "$@"
 }
 
 # Of the peers' environment only TensorFlow is needed.
