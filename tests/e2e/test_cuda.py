@@ -231,7 +231,8 @@ def test_what_is_changed_while_it_runs_is_changed_on_the_device_too(serve, tmp_p
         firsts.append(int(other["image"][0, 0, 0, 1]) - min(int(other["label"][0]), 255) & 255)
     assert rows == {3, 4}
     assert {3, 7} <= set(firsts), "the constant was never changed"
-    assert sorted(set(np.diff(labels))) == [1, 1 + 6 * 3], "not six batches of three were left out"
+    # Where the daemon is far ahead, the last change begins at the step of the one before it: what is left out are batches of four, then.
+    assert sorted(set(np.diff(labels))) in ([1, 1 + 6 * 3], [1, 1 + 6 * 4]), "not six batches were left out"
 
 
 @needs_fake
