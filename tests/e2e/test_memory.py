@@ -232,12 +232,14 @@ def rings(pid):
 def test_a_trainer_maps_a_ring_on_huge_pages_where_the_daemon_does(start):
     command = start("")
     assert create(command, "a").code == 0
+    # Those of loaders that other tests have left behind.
+    others = {begin for begin, _ in rings("self")}
     loader = attach(command, "a")
     # Each slot, also in the map that torch's views lie in.
     for batch in itertools.islice(loader, 8):
         assert penstock._core.writable(batch).sum() == batch.sum()
     [(_, daemons)] = rings(command.daemon.pid)
-    maps = rings("self")
+    maps = [one for one in rings("self") if one[0] not in others]
     assert len(maps) == 2 and all(begin % (2 * MIB) == 0 for begin, _ in maps)
     # Without huge pages of the system's nobody has any.
     assert [kib > 0 for _, kib in maps] == [daemons > 0] * 2
