@@ -32,6 +32,29 @@ class OneFile final : public FileSystem {
   const std::shared_ptr<RandomAccessFile> file_;
 };
 
+// Loads rows from `first` on, `count` of them, and returns a text of all of their bytes.
+inline absl::StatusOr<std::string> LoadAsText(const ColumnLoader& loader, FileTable& table,
+                                              uint64_t first, uint32_t count) {
+  std::vector<RecordRef> refs(count);
+  for (uint32_t row = 0; row < count; ++row) refs[row].offset = first + row;
+  Arena arena;
+  const Signature& output = loader.output();
+  std::vector<Column> columns(output.size());
+  RowStatus status = loader.Load({refs.data(), count, 1}, table, absl::MakeSpan(columns), arena);
+  if (!status.ok()) return status.status;
+  std::string text;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (uint32_t row = 0; row < count; ++row) {
+      const uint8_t* const bytes = columns[i].row(row);
+      text.append(reinterpret_cast<const char*>(bytes), columns[i].row_size(row));
+      if (output[i].type.packed() && !IsPackedRow(output[i].type, bytes, columns[i].row_size(row)))
+        return absl::InternalError("a row that is none of its type");
+      text += '\n';
+    }
+  }
+  return text;
+}
+
 class ArrowInMemory {
  public:
   // The features of all columns that can be read. A null is `is_filled` or an error.
@@ -75,28 +98,9 @@ class ArrowInMemory {
     return opened;
   }
 
-  // Loads rows from `first` on, `count` of them, and returns a text of all of their bytes.
+  // As LoadAsText().
   absl::StatusOr<std::string> Load(uint64_t first, uint32_t count) {
-    std::vector<RecordRef> refs(count);
-    for (uint32_t row = 0; row < count; ++row) refs[row].offset = first + row;
-    Arena arena;
-    const Signature& output = loader->output();
-    std::vector<Column> columns(output.size());
-    RowStatus status =
-        loader->Load({refs.data(), count, 1}, *table_, absl::MakeSpan(columns), arena);
-    if (!status.ok()) return status.status;
-    std::string text;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      for (uint32_t row = 0; row < count; ++row) {
-        const uint8_t* const bytes = columns[i].row(row);
-        text.append(reinterpret_cast<const char*>(bytes), columns[i].row_size(row));
-        if (output[i].type.packed() &&
-            !IsPackedRow(output[i].type, bytes, columns[i].row_size(row)))
-          return absl::InternalError("a row that is none of its type");
-        text += '\n';
-      }
-    }
-    return text;
+    return LoadAsText(*loader, *table_, first, count);
   }
 
   std::shared_ptr<const ArrowBatches> batches;

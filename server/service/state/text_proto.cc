@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -57,21 +58,28 @@ std::string NearOrAll(const std::string& name, const std::vector<std::string>& k
   return near.empty() ? absl::StrCat("; known are ", absl::StrJoin(known, ", ")) : near;
 }
 
+// The two names that stand in quotation marks in a complaint of the parser's.
+std::optional<std::pair<std::string, std::string>> QuotedNames(absl::string_view message,
+                                                               absl::string_view before,
+                                                               absl::string_view between) {
+  const size_t middle = message.find(between);
+  if (!absl::StartsWith(message, before) || middle == message.npos) return std::nullopt;
+  const absl::string_view second = message.substr(middle + between.size());
+  return std::pair(std::string(message.substr(before.size(), middle - before.size())),
+                   std::string(second.substr(0, second.find('"'))));
+}
+
 // The parser's complaint about an unknown field is
 // `Message type "penstock.v1.Stage" has no field named "mpa".`
 std::optional<std::string> SayUnknownField(const google::protobuf::DescriptorPool& pool,
                                            absl::string_view message) {
-  constexpr absl::string_view kTypeMark = "Message type \"";
-  constexpr absl::string_view kFieldMark = "\" has no field named \"";
-  const size_t field_mark = message.find(kFieldMark);
-  if (!absl::StartsWith(message, kTypeMark) || field_mark == message.npos) return std::nullopt;
-  const std::string type(message.substr(kTypeMark.size(), field_mark - kTypeMark.size()));
-  absl::string_view field = message.substr(field_mark + kFieldMark.size());
-  field = field.substr(0, field.find('"'));
+  const auto names = QuotedNames(message, "Message type \"", "\" has no field named \"");
+  if (!names) return std::nullopt;
+  const auto& [type, field] = *names;
   const google::protobuf::Descriptor* descriptor = pool.FindMessageTypeByName(type);
   if (descriptor == nullptr) return std::nullopt;
   return absl::StrCat("unknown field \"", field, "\" in ", descriptor->name(),
-                      NearOrAll(std::string(field), FieldNames(*descriptor)));
+                      NearOrAll(field, FieldNames(*descriptor)));
 }
 
 // The names that a field of this name takes, in any of the messages that may be within `root`.
@@ -96,13 +104,9 @@ void AddEnumNames(const google::protobuf::Descriptor& root, absl::string_view fi
 // `Unknown enumeration value of "RIGHT_REED" for field "rights".`
 std::optional<std::string> SayUnknownValue(const google::protobuf::Descriptor& root,
                                            absl::string_view message) {
-  constexpr absl::string_view kValueMark = "Unknown enumeration value of \"";
-  constexpr absl::string_view kFieldMark = "\" for field \"";
-  const size_t field_mark = message.find(kFieldMark);
-  if (!absl::StartsWith(message, kValueMark) || field_mark == message.npos) return std::nullopt;
-  const std::string value(message.substr(kValueMark.size(), field_mark - kValueMark.size()));
-  absl::string_view field = message.substr(field_mark + kFieldMark.size());
-  field = field.substr(0, field.find('"'));
+  const auto quoted = QuotedNames(message, "Unknown enumeration value of \"", "\" for field \"");
+  if (!quoted) return std::nullopt;
+  const auto& [value, field] = *quoted;
   std::set<const google::protobuf::Descriptor*> seen;
   std::vector<std::string> names;
   AddEnumNames(root, field, &seen, &names);

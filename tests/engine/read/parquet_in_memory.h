@@ -50,24 +50,9 @@ class ParquetInMemory {
     return opened;
   }
 
-  // Loads rows from `first` on, `count` of them, and returns a text of all of their bytes.
+  // As LoadAsText().
   absl::StatusOr<std::string> Load(uint64_t first, uint32_t count) {
-    std::vector<RecordRef> refs(count);
-    for (uint32_t row = 0; row < count; ++row) refs[row].offset = first + row;
-    Arena arena;
-    const Signature& output = loader->output();
-    std::vector<Column> columns(output.size());
-    RowStatus status =
-        loader->Load({refs.data(), count, 1}, *table_, absl::MakeSpan(columns), arena);
-    if (!status.ok()) return status.status;
-    std::string text;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      for (uint32_t row = 0; row < count; ++row) {
-        text.append(reinterpret_cast<const char*>(columns[i].row(row)), columns[i].row_size(row));
-        text += '\n';
-      }
-    }
-    return text;
+    return LoadAsText(*loader, *table_, first, count);
   }
 
   std::shared_ptr<const ParquetStretches> stretches;

@@ -229,40 +229,40 @@ TEST_CASE("consumers are listed by their group, and a group without a lag gets t
   CHECK(listed_groups.groups(0).lag_ms() == 60'000);
 }
 
-TEST_CASE("stages of an update keep the names of those that they replace") {
-  TestDaemon daemon;
-  REQUIRE(daemon.CreateCounter("counter", 40, " stage { name: 'again' repeat {} }").ok());
+// Changes the stages of `counter` to what they are.
+v1::UpdatePipelineRequest UpdateOfStages(TestDaemon& daemon) {
   v1::GetPipelineRequest get;
   v1::GetPipelineResponse got;
   get.set_name("counter");
   REQUIRE(Call(daemon, &Stub::GetPipeline, get, &got).ok());
   v1::UpdatePipelineRequest request;
-  v1::UpdatePipelineResponse response;
   request.set_name("counter");
   request.mutable_update_mask()->add_paths("stage");
   *request.mutable_spec()->mutable_stage() = got.pipeline().spec().stage();
+  return request;
+}
+
+TEST_CASE("stages of an update keep the names of those that they replace") {
+  TestDaemon daemon;
+  REQUIRE(daemon.CreateCounter("counter", 40, " stage { name: 'again' repeat {} }").ok());
+  v1::UpdatePipelineRequest request = UpdateOfStages(daemon);
+  v1::UpdatePipelineResponse response;
+  const std::string name = request.spec().stage(2).name();
   for (v1::Stage& stage : *request.mutable_spec()->mutable_stage()) stage.clear_name();
   request.mutable_spec()->mutable_stage(2)->mutable_batch()->set_batch_size(2);
   const grpc::Status status = Call(daemon, &Stub::UpdatePipeline, request, &response);
   INFO(status.error_message());
   REQUIRE(status.ok());
   REQUIRE(response.change().stage_size() == 1);
-  CHECK(response.change().stage(0).name() == got.pipeline().spec().stage(2).name());
+  CHECK(response.change().stage(0).name() == name);
   CHECK(response.change().stage(0).batch().batch_size() == 2);
 }
 
 TEST_CASE("the owner of a pipeline may have it call other functions, as far as its stages go") {
   TestDaemon daemon;
   REQUIRE(daemon.CreateCounter("counter", 40, " stage { repeat {} }").ok());
-  v1::GetPipelineRequest get;
-  v1::GetPipelineResponse got;
-  get.set_name("counter");
-  REQUIRE(Call(daemon, &Stub::GetPipeline, get, &got).ok());
-  v1::UpdatePipelineRequest request;
+  v1::UpdatePipelineRequest request = UpdateOfStages(daemon);
   v1::UpdatePipelineResponse response;
-  request.set_name("counter");
-  request.mutable_update_mask()->add_paths("stage");
-  *request.mutable_spec()->mutable_stage() = got.pipeline().spec().stage();
   request.mutable_spec()->mutable_stage(1)->mutable_python()->mutable_function()->set_file("/f");
   const grpc::Status status = Call(daemon, &Stub::UpdatePipeline, request, &response);
   INFO(status.error_message());
