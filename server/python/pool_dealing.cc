@@ -28,7 +28,7 @@ void PoolCore::Deal(bool wakes) {
       Lay(worker, tray, lock, &ended);
     }
     // More is wanted than there are hands.
-    if (wakes && !waiting_.empty() && workers_.size() < static_cast<size_t>(options_.workers))
+    if (wakes && workers_.size() < static_cast<size_t>(options_.workers) && NumWaiting() > 0)
       Wake();
   }
   Tell(std::move(ended));
@@ -142,7 +142,7 @@ absl::Status PoolCore::TakeRows(Desk& desk, const Message& message, const Sheet&
           "no memory to take ", message.bytes, " bytes of rows from a Python worker process"));
     }
     return out_.Take(from, message.bytes, sheet.first, static_cast<uint32_t>(message.rows),
-                     sheet.rows, rows->out, rows->arena, call.has_place);
+                     sheet.rows, rows->out, rows->arena, call.has_place, rows->room);
   } catch (const MemoryLimitError& error) {
     return MemoryStatus(error);
   }

@@ -104,7 +104,7 @@ void PoolCore::Add(std::shared_ptr<Worker> worker) {
 
 void PoolCore::StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
   // As many at once as sheets wait for: who asked for so many has processors for their imports.
-  for (size_t loading = NumLoading(); broken_.ok() && loading < waiting_.size(); ++loading) {
+  for (size_t loading = NumLoading(); broken_.ok() && loading < NumWaiting(); ++loading) {
     if (workers_.size() >= static_cast<size_t>(wanted_)) return;
     // One after the other where one has failed, as for want of memory, say.
     if (load_deaths_ > 0 && loading > 0) return;
@@ -131,6 +131,13 @@ void PoolCore::StartWorkersIfNeeded(std::vector<std::shared_ptr<Call>>* ended) {
 size_t PoolCore::NumLoading() const {
   return std::count_if(workers_.begin(), workers_.end(),
                        [](const auto& worker) { return !worker->is_ready && !worker->is_gone; });
+}
+
+size_t PoolCore::NumWaiting() const {
+  size_t sheets = waiting_.size();
+  for (const std::shared_ptr<Worker>& worker : workers_)
+    sheets += std::max<size_t>(worker->order.size(), 1) - 1;
+  return sheets;
 }
 
 absl::StatusOr<std::shared_ptr<Worker>> PoolCore::NewWorker() {
@@ -172,7 +179,7 @@ int PoolCore::WaitMs() const {
     const auto ms = static_cast<int>(ns / kNsPerMs) + 1;
     wait_ms = wait_ms < 0 ? ms : std::min(wait_ms, ms);
   };
-  if (options_.chooses && !waiting_.empty() && wanted_ < options_.workers) {
+  if (options_.chooses && NumWaiting() > 0 && wanted_ < options_.workers) {
     at_most(WorkerCount::kUpNs);
   } else if (options_.chooses && workers_.size() > 1) {
     at_most(WorkerCount::kDownNs);

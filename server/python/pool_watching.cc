@@ -133,7 +133,7 @@ void PoolCore::ChooseWorkers() {
   if (std::any_of(workers_.begin(), workers_.end(), is_waited_for)) return;
   const uint64_t now = MonotonicNanos();
   const auto workers = static_cast<int>(workers_.size());
-  wanted_ = count_.Look(now, BusyNs(now), workers, !waiting_.empty());
+  wanted_ = count_.Look(now, BusyNs(now), workers, NumWaiting() > 0);
   if (wanted_ >= workers) return;
   const auto idle =
       std::find_if(workers_.begin(), workers_.end(),

@@ -122,7 +122,7 @@ bool SheetForm::Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena)
 
 absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                              uint32_t rows, absl::Span<Column> columns, Arena* arena,
-                             bool for_others) const {
+                             bool for_others, LoneRowRoom* room) const {
   if (made > rows) return Forged("it has more rows than were asked for");
   uint64_t data = 0;
   const std::vector<Place> places = Places(rows, &data);
@@ -151,8 +151,8 @@ absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first
       std::memcpy(sizes.data(), from + places[i].dims, sizes.size() * sizeof(int64_t));
     auto* const to = const_cast<RowBytes*>(columns[i].rows) + first;
     for (uint32_t row = 0; row < made; ++row) {
-      absl::Status status =
-          TakeRow(i, from, bytes, &table[2 * row], sizes.data() + row * axes, to + row, arena);
+      absl::Status status = TakeRow(i, from, bytes, &table[2 * row], sizes.data() + row * axes,
+                                    to + row, arena, room);
       if (!status.ok()) return status;
     }
     if (columns[i].dims != nullptr)
@@ -163,7 +163,7 @@ absl::Status SheetForm::Take(const uint8_t* from, uint64_t bytes, uint32_t first
 
 absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, uint64_t bytes,
                                 const uint64_t* place, const int64_t* dims, RowBytes* to,
-                                Arena* arena) const {
+                                Arena* arena, LoneRowRoom* room) const {
   const uint64_t offset = place[0], size = place[1];
   if (offset > bytes || size > bytes - offset || size > UINT32_MAX)
     return Forged("a row lies outside of it");
@@ -175,6 +175,15 @@ absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, uint64_t by
     if (__builtin_mul_overflow(count, static_cast<uint64_t>(dims[axis]), &count) ||
         count > UINT32_MAX)
       return Forged("a row has a shape that is too large");
+  }
+  const bool is_plain = type.dtype != DType::kString && type.dtype != DType::kBool;
+  if (room != nullptr && is_plain && size >= kLargeRowBytes) {
+    if (count * DTypeSize(type.dtype) != size) return Forged("a row's size is not its shape's");
+    if (uint8_t* const there = room->Take(size)) {
+      CopyPastCaches(there, from + offset, size);
+      *to = {there, size};
+      return absl::OkStatus();
+    }
   }
   uint8_t* const copy = arena->Allocate(size);
   if (size > 0) std::memcpy(copy, from + offset, size);

@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "base/arena.h"
 #include "base/column.h"
+#include "base/lone_row_room.h"
 #include "base/signature.h"
 
 namespace penstock::python {
@@ -41,11 +42,12 @@ class SheetForm {
   bool Prepare(uint32_t rows, absl::Span<Column> columns, Arena* arena) const;
   // Copies the first `made` rows of a sheet of `rows` rows and `bytes` into rows `first` to
   // `first + made - 1` of prepared columns.
-  // `for_others`: large rows of fixed size are read by other processors next.
+  // `for_others`: large rows of fixed size are read by other processors next. `room`: for a large
+  // row of any other size; may be null.
   // Internal: it is none, as a worker that is sound never writes it.
   absl::Status Take(const uint8_t* from, uint64_t bytes, uint32_t first, uint32_t made,
                     uint32_t rows, absl::Span<Column> columns, Arena* arena,
-                    bool for_others = false) const;
+                    bool for_others = false, LoneRowRoom* room = nullptr) const;
 
  private:
   struct Part {
@@ -60,7 +62,7 @@ class SheetForm {
   // Where each feature of so many rows begins; `*data`: behind them all.
   std::vector<Place> Places(uint32_t rows, uint64_t* data) const;
   absl::Status TakeRow(size_t feature, const uint8_t* from, uint64_t bytes, const uint64_t* place,
-                       const int64_t* dims, RowBytes* to, Arena* arena) const;
+                       const int64_t* dims, RowBytes* to, Arena* arena, LoneRowRoom* room) const;
 
   const Signature features_;
   std::vector<Part> parts_;

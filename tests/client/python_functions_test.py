@@ -114,6 +114,30 @@ def test_bytes_do_not_depend_on_the_number_of_workers():
     assert len(np.unique(rows[:, 0])) == len(np.unique(rows[:, 1])) == len(np.unique(rows[:, 2])) == len(rows) == 1200
 
 
+def of_any_size(x):
+    """Small, large and very large ones, beside another array whose size is not known."""
+    size = (3, 40_000, 700_000)[int(x) % 3]
+    return {"image": np.full((size, 2), x, np.uint8), "flags": np.arange(size) % 2 == 0, "label": np.arange(x % 4, dtype=np.int64)}
+
+
+OF_ANY_SIZE = {
+    "image": penstock.TensorSpec((None, 2), np.uint8),
+    "flags": penstock.TensorSpec((None,), np.bool_),
+    "label": penstock.TensorSpec((None,), np.int64),
+}
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_large_rows_of_any_size(batched):
+    dataset = range_of(24).map(of_any_size, python=True, output=OF_ANY_SIZE, workers=2)
+    found = dataset.batch(1) if batched else dataset
+    for number, element in enumerate(found.as_numpy_iterator()):
+        for name, expected in of_any_size(np.int64(number)).items():
+            value = element[name][0] if batched else element[name]
+            assert value.dtype == expected.dtype and np.array_equal(value, expected), (number, name)
+    assert number == 23
+
+
 class Process:
     def __call__(self, x):
         time.sleep(0.001)  # so that sheets are small

@@ -13,15 +13,14 @@ _TREE = pathlib.Path(__file__).parents[2]
 _OLDEST = re.search(r'^requires-python = ">=(\d\.\d+)"', (_TREE / "pyproject.toml").read_text(), re.MULTILINE).group(1)
 
 _NEWER = {
-    "pattern matching": "def f(x):\n    match x:\n        case 1:\n            return 2\n",
-    "zip(strict)": "list(zip([1], [2], strict=True))\n",
-    "dataclass(slots)": "import dataclasses\n@dataclasses.dataclass(slots=True)\nclass A:\n    x: int = 0\n",
-    "dataclass(kw_only)": "import dataclasses\n@dataclasses.dataclass(kw_only=True)\nclass A:\n    x: int = 0\n",
-    "itertools.pairwise": "import itertools\nitertools.pairwise([1])\n",
     "tomllib": "import tomllib\n",
     "typing.Self": "from typing import Self\n",
-    "union types": "def f(x: int | None) -> int:\n    return isinstance(x, int | str)\n",
+    "typing.override": "from typing import override\n",
     "except*": "try:\n    pass\nexcept* ValueError:\n    pass\n",
+    "ExceptionGroup": "ExceptionGroup('a', [ValueError()])\n",
+    "itertools.batched": "import itertools\nitertools.batched([1], 1)\n",
+    "enum.StrEnum": "import enum\nclass A(enum.StrEnum):\n    X = 'x'\n",
+    "asyncio.TaskGroup": "import asyncio\nasyncio.TaskGroup()\n",
 }
 
 

@@ -84,7 +84,7 @@ TEST_CASE("fault 64: how a worker ended is heard from whoever has not read that 
 
 constexpr uint64_t kPoison = 37;
 // Rows of one sheet each.
-constexpr size_t kRowBytes = size_t{1} << 20;
+constexpr size_t kRowBytes = size_t{7} << 20;
 
 // Tells of the rows' end, and then waits until it may go on.
 struct HeldSink final : Completion::Sink {

@@ -88,6 +88,17 @@ TEST_CASE("Where nobody names a number, one worker does what one can do") {
   pool->Close();
 }
 
+TEST_CASE("Where nobody names a number, rows that lie ready at a busy worker ask for another one") {
+  const ScratchFolder folder;
+  // Two rows are two sheets, both of which fit on the worker's trays.
+  const auto pool = NewPool(ShellFunction(folder, "sleep 0.001"), {.workers = 2, .chooses = true});
+  const uint64_t begin = MonotonicNanos();
+  while (pool->Workers().workers < 2 && MonotonicNanos() - begin < 20'000'000'000)
+    REQUIRE(Use(*pool, 2).ok());
+  CHECK(pool->Workers().workers == 2);
+  pool->Close();
+}
+
 // --- loading -------------------------------------------------------------------------------------
 
 // What only the first one does not do.

@@ -116,6 +116,61 @@ TEST_CASE("Large rows that others read next have the same bytes, and lie in thei
   CHECK(!form.Prepare(4, absl::MakeSpan(taken), &arena));
 }
 
+TEST_CASE("A large row of numbers goes to the room of a lone row, and no other one") {
+  constexpr int64_t kLarge = 64 << 10;
+  struct Room : LoneRowRoom {
+    uint8_t* Take(uint64_t bytes) override {
+      asked.push_back(bytes);
+      return is_full ? nullptr : memory.data();
+    }
+    std::vector<uint8_t> memory = std::vector<uint8_t>(kLarge);
+    std::vector<uint64_t> asked;
+    bool is_full = false;
+  };
+  struct {
+    DType dtype;
+    int64_t bytes;
+    bool is_full;
+    bool is_asked;
+  } const cases[] = {{DType::kUint8, kLarge, false, true},
+                     {DType::kUint8, kLarge - 1, false, false},
+                     {DType::kFloat32, kLarge, false, true},
+                     {DType::kBool, kLarge, false, false},
+                     {DType::kUint8, kLarge, true, true}};
+  for (const auto& [dtype, bytes, is_full, is_asked] : cases) {
+    CAPTURE(TypeToString({dtype, {}}), bytes, is_full);
+    const SheetForm form({{"row", {dtype, {kUnknownSize}}}});
+    std::vector<uint8_t> row(bytes);
+    for (int64_t i = 0; i < bytes; ++i)
+      row[i] = dtype == DType::kBool ? i % 3 == 0 : (i * 7) & 0xff;
+    const RowBytes place = {row.data(), row.size()};
+    const int64_t dims = bytes / static_cast<int64_t>(DTypeSize(dtype));
+    std::vector<Column> columns = {{.rows = &place, .dims = &dims}}, taken(1);
+    std::vector<uint8_t> tray(form.Measure(columns, 0, 1));
+    form.Lay(columns, 0, 1, tray.data());
+    Room room;
+    room.is_full = is_full;
+    Arena arena;
+    form.Prepare(1, absl::MakeSpan(taken), &arena);
+    REQUIRE(form.Take(tray.data(), tray.size(), 0, 1, 1, absl::MakeSpan(taken), &arena,
+                      /*for_others=*/false, &room)
+                .ok());
+    CHECK((taken[0].rows[0].data == room.memory.data()) == (is_asked && !is_full));
+    CHECK(room.asked.size() == (is_asked ? 1 : 0));
+    CHECK(std::equal(row.begin(), row.end(), taken[0].rows[0].data));
+    CHECK(taken[0].dims[0] == dims);
+    // What is not as long as its shape says is refused before anything is asked for.
+    const int64_t forged = dims + 1;
+    columns[0].dims = &forged;
+    form.Lay(columns, 0, 1, tray.data());
+    room.asked.clear();
+    CHECK_FALSE(form.Take(tray.data(), tray.size(), 0, 1, 1, absl::MakeSpan(taken), &arena,
+                          /*for_others=*/false, &room)
+                    .ok());
+    CHECK(room.asked.empty());
+  }
+}
+
 TEST_CASE("What is laid on a tray is what is taken from it, in any parts") {
   const SheetForm form(Features());
   const Rows rows;

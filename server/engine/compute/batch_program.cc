@@ -27,6 +27,12 @@ bool RowsShareShape(const BatchTensor& tensor) {
   return HasUnknownAxes(Shape(tensor.type.shape.begin() + 1, tensor.type.shape.end()));
 }
 
+// Whether others do all that is done with what a source gives.
+bool IsAllAway(const WorkNode& work) {
+  return work.kind == WorkNode::Kind::kWork && work.op->away() != nullptr &&
+         work.inputs[0]->kind == WorkNode::Kind::kLoad;
+}
+
 }  // namespace
 
 absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
@@ -42,7 +48,7 @@ absl::StatusOr<BatchProgram> BatchProgram::Create(const Dataset& dataset,
   program.batch_rows_ = dataset.batch_rows.value_or(1);
   program.world_ = world;
   program.most_rows_ = world.MostRows(program.batch_rows_);
-  program.block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature));
+  program.block_rows_ = BlockRows(EstimatedRowBytes(dataset.signature), IsAllAway(*dataset.work));
   for (size_t i = 0; i < dataset.signature.size(); ++i) {
     if (absl::Status status = program.AddTensor(dataset, i); !status.ok()) {
       return absl::Status(status.code(),

@@ -220,9 +220,11 @@ bool BlockRunner::RunInParts(const BatchProgram& program, Step* step, uint32_t f
   while (next_ < first + rows) {
     // What they make last goes to the batch at once.
     const Columns places = are_last ? Places(*step, next_, first + rows - next_) : Columns();
+    const bool is_lone = are_last && step->rows == 1 && step->shown.count == 1;
+    LoneRowRoom* const room = is_lone ? step->variable.RoomIn(step->slot) : nullptr;
     const uint32_t ready = rows_away_.Begin(
         evaluator_, nodes, {&step->records[size_t{next_} * width], first + rows - next_, width},
-        away, task, places);
+        away, task, places, room);
     if (ready == 0) return false;
     if (!RunToFailure(step, next_, ready)) break;
     next_ += ready;

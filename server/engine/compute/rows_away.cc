@@ -41,7 +41,7 @@ std::vector<const WorkNode*> RowsAway::AllNodesOf(const WorkNode& work) {
 
 uint32_t RowsAway::Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* const> nodes,
                          RowReferences rows, AwayTasks& away, AwayTask* task,
-                         absl::Span<const Column> places) {
+                         absl::Span<const Column> places, LoneRowRoom* room) {
   for (const WorkNode* const node : nodes) {
     uint32_t skipped = 0;
     if (const Made* const made = Find(*node, rows, &skipped)) {
@@ -72,7 +72,8 @@ uint32_t RowsAway::Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* con
     call.call = {.rows = static_cast<int>(rows.rows),
                  .in = call.in,
                  .out = absl::MakeSpan(call.out),
-                 .arena = &arena_};
+                 .arena = &arena_,
+                 .room = node == nodes.back() ? room : nullptr};
     const AwayWorkOp& op = *node->op->away();
     StageClock::Scope scope(evaluator.clock(), node->stages.back());
     // From here on it may be another worker's.

@@ -41,9 +41,10 @@ class RowsAway {
   // back. Else how many of them, from the first one on, are to be evaluated next: they have all
   // that they need, or the last one of them fails. `places`: of the last node's features, where
   // that is the whole work; a column whose data is set says where these rows are to lie in the end.
+  // `room`: as AwayRows has it, for the last node.
   uint32_t Begin(RowEvaluator& evaluator, absl::Span<const WorkNode* const> nodes,
                  RowReferences rows, AwayTasks& away, AwayTask* task,
-                 absl::Span<const Column> places = {});
+                 absl::Span<const Column> places = {}, LoneRowRoom* room = nullptr);
   // To be called where `task` comes back.
   void Ended(absl::Status status);
 

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "base/column.h"
 #include "base/completion.h"
+#include "base/lone_row_room.h"
 #include "server/engine/order/away_workers.h"
 #include "server/engine/order/work_op.h"
 
@@ -32,6 +33,8 @@ struct AwayRows {
   // there, dense, and is copied no more then.
   absl::Span<Column> out;
   Arena* arena = nullptr;
+  // Of a row that is alone in its batch; null: it is not, or has no such place.
+  LoneRowRoom* room = nullptr;
   // To be set where a row fails: the lowest one. The rows in front of it are made.
   RowStatus failure = {};
 };

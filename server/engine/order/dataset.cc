@@ -9,6 +9,9 @@ namespace {
 
 constexpr size_t kMaxBlockRows = 64;
 constexpr size_t kBlockBytes = 800 << 10;
+// What others compute goes through no op of this processor's, and there is a wake-up on both sides
+// for each part of it.
+constexpr size_t kAwayBlockBytes = 16 * kBlockBytes;
 // What a value of unknown size counts as when the rows of a task are chosen: a string or a list,
 // and what has more axes, such as an image.
 constexpr size_t kStringBytes = 4 << 10;
@@ -142,9 +145,10 @@ void WorkNode::MoveReferences(uint32_t by) {
   for (const std::unique_ptr<WorkNode>& input : inputs) input->MoveReferences(by);
 }
 
-uint32_t BlockRows(size_t row_bytes) {
+uint32_t BlockRows(size_t row_bytes, bool are_away) {
+  const size_t block_bytes = are_away ? kAwayBlockBytes : kBlockBytes;
   const size_t fitting =
-      std::clamp<size_t>(kBlockBytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
+      std::clamp<size_t>(block_bytes / std::max<size_t>(row_bytes, 1), 1, kMaxBlockRows);
   uint32_t rows = 1;
   while (rows * 2 <= fitting) rows *= 2;
   return rows;

@@ -150,8 +150,9 @@ struct Dataset {
   CopyState copies;
 };
 
-// Rows of `row_bytes` bytes that one task computes: a power of two.
-uint32_t BlockRows(size_t row_bytes);
+// Rows of `row_bytes` bytes that one task computes: a power of two. `are_away`: others compute
+// them, and the task does nothing else.
+uint32_t BlockRows(size_t row_bytes, bool are_away = false);
 // About how many bytes a row of these features has, where strings and unknown sizes are guessed.
 size_t EstimatedRowBytes(const Signature& signature);
 

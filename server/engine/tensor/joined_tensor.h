@@ -45,7 +45,14 @@ class JoinedTensor {
   virtual RowStatus PutStaying(size_t block, uint32_t first, uint32_t rows, const Column& column) {
     return Put(block, first, rows, column);
   }
-  // Whether it makes a difference.
+  // Whether the values of a step's only row may lie in the slot before they are put; those of
+  // strings never do.
+  virtual bool may_lie_in_slot() const { return false; }
+  // Of one that may: the row `first`, whose values lie there already, and stay.
+  virtual void PutInSlot(size_t /*block*/, uint32_t /*first*/, const Column& /*column*/) {}
+  // Where that is: the first part is not laid then. Null: nowhere.
+  virtual const uint8_t* in_slot() const { return nullptr; }
+  // Whether PutStaying() makes a difference.
   virtual bool keeps_places() const { return false; }
 
   // Brings the blocks, of which the first `count` were put into, into the order of their rows.

@@ -7,17 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/staying_room.h"
 #include "server/engine/read/row_block.h"
+#include "server/engine/tensor/part_places.h"
 
 namespace penstock {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kPadding = 64;
-
-uint64_t NextPart(uint64_t end) {
-  return std::min((end + kPadding + kAlignment - 1) / kAlignment * kAlignment,
-                  JoinedTensor::kTooMany);
-}
 
 // Whether the bytes of each row lie in the cell of one of its records, or in the room of what this
 // thread runs.
@@ -26,14 +19,14 @@ bool Stay(const Column& column, uint32_t rows, const RecordRef* records, uint32_
   const StayingRoom* const room = StayingRoom::OfThisThread();
   for (uint32_t row = 0; row < rows; ++row) {
     const RowBytes& bytes = column.rows[row];
-    const bool stays =
-        bytes.size == 0 || (room != nullptr && room->Has(bytes.data, bytes.size)) ||
-        std::any_of(records + size_t{row} * width, records + size_t{row + 1} * width,
-                    [&bytes](const RecordRef& record) {
-                      if (RowBlock::HasRow(record)) return RowBlock::Holds(record, bytes);
-                      return record.in_cell() && bytes.data >= record.data &&
-                             bytes.data + bytes.size <= record.data + record.length;
-                    });
+    const bool stays = bytes.size == 0 || (room != nullptr && room->Has(bytes.data, bytes.size)) ||
+                       std::any_of(records + size_t{row} * width, records + size_t{row + 1} * width,
+                                   [&bytes](const RecordRef& record) {
+                                     if (RowBlock::HasRow(record))
+                                       return RowBlock::Holds(record, bytes);
+                                     return record.in_cell() && bytes.data >= record.data &&
+                                            bytes.data + bytes.size <= record.data + record.length;
+                                   });
     if (!stays) return false;
   }
   return true;
@@ -52,7 +45,16 @@ void VariableRows::Reset(absl::Span<const BatchTensor> tensors, absl::Span<const
     }
   }
   for (const auto& tensor : tensors_) tensor->Reset(blocks);
+  room_.Reset();
   Show({0, UINT32_MAX});
+}
+
+LoneRowRoom* VariableRows::RoomIn(const ClaimedSlot& slot) {
+  if (!std::all_of(tensors_.begin(), tensors_.end(),
+                   [](const auto& tensor) { return tensor->may_lie_in_slot(); }))
+    return nullptr;
+  room_.In(slot);
+  return &room_;
 }
 
 void VariableRows::Show(RowSpan rows) {
@@ -63,6 +65,10 @@ void VariableRows::Show(RowSpan rows) {
 RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint32_t rows,
                             const Column& column, const RecordRef* records, uint32_t width) {
   JoinedTensor& joined = *tensors_[of_tensor_[tensor]];
+  if (column.rows != nullptr && room_.Has(column.rows[0].data, column.rows[0].size)) {
+    joined.PutInSlot(block, first, column);
+    return {};
+  }
   if (joined.keeps_places() && Stay(column, rows, records, width))
     return joined.PutStaying(block, first, rows, column);
   uint64_t bytes = 0;
@@ -76,7 +82,8 @@ RowStatus VariableRows::Put(size_t tensor, uint32_t block, uint32_t first, uint3
 RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
                                 std::vector<TensorExtent>* extents, uint64_t* bytes) {
   extents->clear();
-  uint64_t end = 0;
+  // Behind what lies there already.
+  uint64_t end = room_.end();
   // Of several tensors' failures the lowest row's counts.
   RowStatus failure;
   for (const auto& tensor : tensors_) {
@@ -88,7 +95,12 @@ RowStatus VariableRows::Measure(uint32_t rows, uint32_t shape_rows,
       continue;
     }
     TensorExtent& extent = extents->emplace_back();
+    const uint8_t* const there = tensor->in_slot();
     for (size_t part = 0; part < tensor->num_parts(); ++part) {
+      if (part == 0 && there != nullptr) {
+        extent.parts[part] = {room_.OffsetOf(there), part_bytes[part]};
+        continue;
+      }
       extent.parts[part] = {end, part_bytes[part]};
       end = NextPart(end + part_bytes[part]);
     }

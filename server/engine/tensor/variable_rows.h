@@ -3,7 +3,8 @@
 //
 // Threads:  Reset() before the step's tasks, Put() by the task that computes those rows, Lay() by
 //           the one that ends last.
-// Owns:     a copy of every value, unless its bytes stay in the cell of its record.
+// Owns:     a copy of every value, unless its bytes stay in the cell of its record, or lie in the
+//           slot.
 // Limits:   what Lay() has room for; more is an error with both figures.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include "server/engine/tensor/batch_form.h"
 #include "server/engine/tensor/batch_sink.h"
 #include "server/engine/tensor/joined_tensor.h"
+#include "server/engine/tensor/slot_room.h"
 #include "server/engine/tensor/world.h"
 
 namespace penstock {
@@ -33,6 +35,10 @@ class VariableRows {
   // Only these of the step's rows are laid; the others have their say in the shape of what is. All
   // of them, where nobody calls it behind Reset().
   void Show(RowSpan rows);
+
+  // The slot's memory, for large values of numbers of the row that is alone in the step: what lies
+  // there in the end is copied no more. Null where it would be.
+  LoneRowRoom* RoomIn(const ClaimedSlot& slot);
 
   // The number of the next task's block.
   uint32_t TakeBlock() { return blocks_taken_.fetch_add(1, std::memory_order_relaxed); }
@@ -57,6 +63,7 @@ class VariableRows {
 
  private:
   MemoryCharge charge_;  // of the rows that are kept
+  SlotRoom room_;
   RowSpan shown_{0, UINT32_MAX};
   std::atomic<uint32_t> blocks_taken_{0};
   std::vector<int> of_tensor_;  // the position in tensors_; -1 for fixed tensors

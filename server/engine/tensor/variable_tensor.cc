@@ -43,6 +43,7 @@ size_t VariableTensor::num_parts() const {
 }
 
 void VariableTensor::Reset(size_t blocks) {
+  in_slot_ = {};
   blocks_.resize(blocks);
   for (Block& block : blocks_) {
     block.first.reset();
@@ -74,6 +75,15 @@ RowStatus VariableTensor::PutStaying(size_t block_index, uint32_t first, uint32_
   }
   block.rows += rows;
   return {};
+}
+
+void VariableTensor::PutInSlot(size_t block_index, uint32_t first, const Column& column) {
+  Block& block = blocks_[block_index];
+  block.first = first;
+  block.rows = 1;
+  const int64_t* const dims = column.dims != nullptr ? column.dims : layout_.row.shape.data();
+  block.dims.assign(dims, dims + axes());
+  in_slot_ = column.rows[0];
 }
 
 RowStatus VariableTensor::Put(size_t block_index, uint32_t first, uint32_t rows,
@@ -238,6 +248,7 @@ void VariableTensor::Write(const std::array<uint8_t*, kParts>& parts) const {
 }
 
 void VariableTensor::WriteNumbers(uint8_t* values) const {
+  if (in_slot_.data != nullptr) return;
   const size_t element = DTypeSize(layout_.row.dtype);
   const size_t row_elements = Elements(shape_.data(), shape_.size());
   if (layout_.pads) {

@@ -3,7 +3,7 @@
 //
 // Threads:  as server/engine/tensor/joined_tensor.h says.
 // Owns:     a copy of every value; of strings that stay, their places.
-// Cost:     two copies of the values; one of strings that stay.
+// Cost:     two copies of the values; one of strings that stay; none of what lies in the slot.
 #pragma once
 
 #include <array>
@@ -32,6 +32,11 @@ class VariableTensor final : public JoinedTensor {
   // DataLoss for a row that is larger than it is to be padded to.
   RowStatus Put(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
   RowStatus PutStaying(size_t block, uint32_t first, uint32_t rows, const Column& column) override;
+  bool may_lie_in_slot() const override {
+    return !tensor_.batched && !is_ragged() && !layout_.pads;
+  }
+  void PutInSlot(size_t block, uint32_t first, const Column& column) override;
+  const uint8_t* in_slot() const override { return in_slot_.data; }
   bool keeps_places() const override {
     return is_string() && axes() == 0 && !is_ragged() && !layout_.pads;
   }
@@ -75,6 +80,8 @@ class VariableTensor final : public JoinedTensor {
   const BatchTensor& tensor_;
   const RowLayout& layout_;
   mutable std::vector<Block> blocks_;  // who writes a block's strings lets go of their rooms
+
+  RowBytes in_slot_ = {};  // the step's only row, where it lies there
 
   // Of the batch that was measured.
   uint32_t shape_rows_ = 0;

@@ -278,6 +278,70 @@ TEST_CASE("rows of any shape come to lie where their kind says, and nowhere else
   CHECK(laid > 1000);
 }
 
+TEST_CASE("What a lone row has in the slot from the beginning stays where it is") {
+  // An image, and a label whose size is not known either: the step is one element.
+  const TensorType image_type{DType::kUint8, {kUnknownSize, 2}};
+  const TensorType label_type{DType::kInt64, {kUnknownSize}};
+  const BatchTensor tensors[] = {{"image", image_type, false}, {"label", label_type, false}};
+  const RowLayout layouts[] = {{image_type, image_type.shape}, {label_type, label_type.shape}};
+  const std::vector<uint8_t> image = {1, 2, 3, 4, 5, 6};
+  const std::vector<int64_t> label = {7, 8}, image_dims = {3, 2}, label_dims = {2};
+  VariableRows variable;
+  variable.Reset(tensors, layouts, 1);
+  std::vector<uint8_t> memory(1024 + 64);
+  ClaimedSlot slot;
+  slot.variable = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  slot.variable_bytes = 1024;
+  LoneRowRoom* const room = variable.RoomIn(slot);
+  REQUIRE(room != nullptr);
+  CHECK(room->Take(1025) == nullptr);
+  // What an earlier try had taken is not laid over.
+  uint8_t* const void_place = room->Take(10);
+  uint8_t* const place = room->Take(image.size());
+  REQUIRE(void_place == slot.variable);
+  REQUIRE(place == slot.variable + 128);
+  std::copy(image.begin(), image.end(), place);
+  const RowBytes rows[] = {{place, image.size()},
+                           {reinterpret_cast<const uint8_t*>(label.data()), 16}};
+  const uint32_t block = variable.TakeBlock();
+  REQUIRE(variable.Put(0, block, 0, 1, {.rows = &rows[0], .dims = image_dims.data()}).ok());
+  REQUIRE(variable.Put(1, block, 0, 1, {.rows = &rows[1], .dims = label_dims.data()}).ok());
+  std::vector<TensorExtent> extents;
+  REQUIRE(variable.Lay(slot, 1, 1, &extents).ok());
+  REQUIRE(extents.size() == 2);
+  const auto part = [&](int tensor, int number) {
+    const TensorExtent::Part& found = extents[tensor].parts[number];
+    return std::string(reinterpret_cast<const char*>(slot.variable) + found.offset, found.bytes);
+  };
+  CHECK(extents[0].parts[0].offset == 128);
+  CHECK(part(0, 0) == std::string(image.begin(), image.end()));
+  CHECK(part(0, 1) == Bytes(image_dims));
+  CHECK(part(1, 0) == Bytes(label));
+  CHECK(part(1, 1) == Bytes(label_dims));
+  // The next step has none of it.
+  variable.Reset(tensors, layouts, 1);
+  CHECK(variable.RoomIn(slot)->Take(10) == slot.variable);
+}
+
+TEST_CASE("Rows that are laid together with others have no place in the slot before") {
+  const TensorType type{DType::kUint8, {kUnknownSize}};
+  ClaimedSlot slot;
+  std::vector<uint8_t> memory(256);
+  slot.variable = memory.data();
+  slot.variable_bytes = memory.size();
+  for (const bool is_batched : {false, true}) {
+    for (const bool pads : {false, true}) {
+      BatchTensor tensor{"x", type, is_batched};
+      if (is_batched) tensor.type.shape.insert(tensor.type.shape.begin(), 1);
+      RowLayout layout{type, type.shape};
+      layout.pads = pads;
+      VariableRows variable;
+      variable.Reset({&tensor, 1}, {&layout, 1}, 1);
+      CHECK((variable.RoomIn(slot) != nullptr) == (!is_batched && !pads));
+    }
+  }
+}
+
 TEST_CASE("sizes that no memory has are refused, not multiplied round") {
   BatchTensor tensor{"x", {DType::kInt64, {2, kUnknownSize, kUnknownSize}}};
   RowLayout layout{

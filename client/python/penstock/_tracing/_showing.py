@@ -61,7 +61,7 @@ def _callee(frame):
     positions = code.co_positions() if hasattr(code, "co_positions") else ()
     line, end_line, column, end = next(itertools.islice(positions, frame.f_lasti // 2, None), (None,) * 4)
     if None in (line, end_line, column, end) or not linecache.getline(code.co_filename, line):
-        # Python 3.9 and 3.10 do not tell where in its source it is, and some code has none.
+        # Python 3.10 does not tell where in its source it is, and some code has none.
         names = {*code.co_names}
         return None if names & _MAKES_TEXT else print if "print" in names else np.ndarray if names & {"np", "numpy"} else None
     lines = [linecache.getline(code.co_filename, number).encode() for number in range(line, end_line + 1)]

@@ -1,5 +1,6 @@
 """The draws of the global random generators, which belong to each element."""
 
+import ctypes
 import sys
 
 import numpy as np
@@ -43,12 +44,16 @@ class Seeds:
         self.key = _row.spread(key)
         self.generators = dict(GENERATORS) if wanted else {}
         self.used = []
+        self.looks = {}
         self.states = {}
 
     def begin(self):
         """In front of a sheet."""
-        if self.generators:
-            self.states = {name: kind.state() for name, kind in self.generators.items() if name in sys.modules}
+        if len(self.looks) < len(self.generators):
+            for name, kind in self.generators.items():
+                if name in sys.modules and name not in self.looks:
+                    self.looks[name] = kind.look()
+        self.states = {name: state() for name, state in self.looks.items()}
 
     def found(self):
         """Whether the sheet behind begin() has used one that was not seeded."""
@@ -57,8 +62,9 @@ class Seeds:
             if name not in sys.modules:
                 continue
             # One that the function has imported is not known from before.
-            if name not in self.states or kind.state() != self.states[name]:
+            if name not in self.states or self.looks[name]() != self.states[name]:
                 del self.generators[name]
+                self.looks.pop(name, None)
                 self.used.append(kind().seed)
                 found = True
         return found
@@ -77,6 +83,26 @@ def _mixed_in_all(state, paths):
         mixed ^= mixed >> np.uint64(shift)
         mixed *= np.uint64(factor)
     return mixed ^ (mixed >> np.uint64(31))
+
+
+# Of the Mersenne Twister, whose state and position both random and NumPy keep.
+_TWISTER_WORDS = 624
+
+
+class _Memory:
+    """The bytes of a generator's state, where they lie: a look at them takes a fiftieth of what it takes to ask for it.
+
+    Args:
+      place: their address.
+      words: how many numbers of 32 bits they are.
+    """
+
+    def __init__(self, place, words):
+        self.numbers = (ctypes.c_uint32 * words).from_address(place)
+        self.bytes = memoryview(self.numbers).cast("B")
+
+    def holds(self, numbers):
+        return list(self.numbers) == list(numbers)
 
 
 class EveryGenerator:
@@ -117,8 +143,19 @@ class _PythonRandom:
         self.seed = seed
 
     @staticmethod
-    def state():
-        return sys.modules["random"].getstate()
+    def look():
+        """A function of nothing: what is another value behind each draw."""
+        random = sys.modules["random"]
+        generator, kind = random._inst, type(random._inst).__base__
+        # As CPython has it: an object's head, the position, the words. Elsewhere it is asked for.
+        size = object.__basicsize__ + 4 * (_TWISTER_WORDS + 1)
+        if kind.__module__ != "_random" or kind.__basicsize__ < size or sys.implementation.name != "cpython":
+            return random.getstate
+        memory = _Memory(id(generator) + object.__basicsize__, _TWISTER_WORDS + 1)
+        words = random.getstate()[1]
+        if not memory.holds([words[-1], *words[:-1]]):
+            return random.getstate
+        return lambda: (bytes(memory.bytes), generator.gauss_next)
 
 
 class _NumpyRandom:
@@ -142,9 +179,47 @@ class _NumpyRandom:
         self.seed = seed
 
     @staticmethod
-    def state():
-        random = sys.modules["numpy.random"]
-        state = random.get_state(legacy=False)
+    def look():
+        return _NumpyLook().state
+
+
+class _NumpyLook:
+    """The state of NumPy's global generator, seen at its place in memory.
+
+    A normal number that the generator keeps back does not lie there. Where it keeps one, it is asked for the whole state.
+    """
+
+    def __init__(self):
+        self.random = sys.modules["numpy.random"]
+        self.bits = self.memory = None
+        self.known = None  # bytes beside which no number is kept back
+
+    def state(self):
+        # A program may put another one in its place.
+        bits = getattr(getattr(self.random.mtrand, "_rand", None), "_bit_generator", None)
+        if bits is not self.bits:
+            self.bits, self.memory, self.known = bits, self._memory(bits), None
+        if self.memory is None:
+            return bits, self._whole()
+        seen = bytes(self.memory.bytes)
+        if seen == self.known:
+            return bits, seen
+        whole = self._whole()
+        if whole[2]:
+            return bits, whole
+        self.known = seen
+        return bits, seen
+
+    @staticmethod
+    def _memory(bits):
+        if type(bits).__name__ != "MT19937":
+            return None
+        state = bits.state["state"]
+        memory = _Memory(bits.ctypes.state_address, _TWISTER_WORDS + 1)
+        return memory if memory.holds([*state["key"].tolist(), state["pos"]]) else None
+
+    def _whole(self):
+        state = self.random.get_state(legacy=False)
         inner = state["state"]
         numbers = {name: value.tobytes() if hasattr(value, "tobytes") else value for name, value in inner.items()}
         return state["bit_generator"], numbers, state.get("has_gauss"), state.get("gauss"), state.get("buffer_pos")
@@ -155,9 +230,9 @@ class _TorchRandom:
         self.seed = sys.modules["torch"].random.default_generator.manual_seed
 
     @staticmethod
-    def state():
+    def look():
         torch = sys.modules["torch"]
-        return torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
+        return lambda: torch.random.default_generator.get_state().numpy().tobytes() if hasattr(torch, "random") else b""
 
 
 GENERATORS = {"random": _PythonRandom, "numpy.random": _NumpyRandom, "torch": _TorchRandom}
