@@ -1,7 +1,13 @@
 """Grain: a map in worker processes, which put the batches together."""
 
+import sys
+
 import grain
+from absl import flags
 from cases import ELEMENTS
+
+# Grain's worker processes ask for flags that a program without absl's app.run() has not parsed.
+flags.FLAGS(sys.argv[:1])
 
 
 def _iterator(function, batch, workers):
