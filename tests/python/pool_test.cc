@@ -212,9 +212,9 @@ TEST_CASE("fault 64: who has loaded the function does the work of those that can
   CHECK(Use(*pool, 80).ok());
   const AwayWorkers workers = pool->Workers();
   CHECK(workers.rows == 80);
-  // No more than three are tried for a while.
+  // No more than three are tried for a while, besides one that died before the first was ready.
   CHECK(workers.started >= 2);
-  CHECK(workers.started <= 4);
+  CHECK(workers.started <= 5);
   pool->Close();
 }
 
