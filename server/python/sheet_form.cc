@@ -176,20 +176,20 @@ absl::Status SheetForm::TakeRow(size_t feature, const uint8_t* from, uint64_t by
         count > UINT32_MAX)
       return Forged("a row has a shape that is too large");
   }
+  if (type.dtype != DType::kString && count * DTypeSize(type.dtype) != size)
+    return Forged("a row's size is not its shape's");
   const bool is_plain = type.dtype != DType::kString && type.dtype != DType::kBool;
-  if (room != nullptr && is_plain && size >= kLargeRowBytes) {
-    if (count * DTypeSize(type.dtype) != size) return Forged("a row's size is not its shape's");
-    if (uint8_t* const there = room->Take(size)) {
-      CopyPastCaches(there, from + offset, size);
-      *to = {there, size};
-      return absl::OkStatus();
-    }
+  uint8_t* const there =
+      room != nullptr && is_plain && size >= kLargeRowBytes ? room->Take(size) : nullptr;
+  if (there != nullptr) {
+    CopyPastCaches(there, from + offset, size);
+    *to = {there, size};
+    return absl::OkStatus();
   }
   uint8_t* const copy = arena->Allocate(size);
   if (size > 0) std::memcpy(copy, from + offset, size);
   *to = {copy, size};
   if (type.dtype != DType::kString) {
-    if (count * DTypeSize(type.dtype) != size) return Forged("a row's size is not its shape's");
     if (type.dtype == DType::kBool)
       std::transform(copy, copy + size, copy, [](uint8_t flag) { return uint8_t{flag != 0}; });
     return absl::OkStatus();

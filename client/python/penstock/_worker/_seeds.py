@@ -90,7 +90,7 @@ _TWISTER_WORDS = 624
 
 
 class _Memory:
-    """The bytes of a generator's state, where they lie: a look at them takes a fiftieth of what it takes to ask for it.
+    """The bytes of a generator's state, where they lie: a look takes 0.6 µs, where asking takes 24 (random) and 97 (NumPy).
 
     Args:
       place: their address.
@@ -144,7 +144,7 @@ class _PythonRandom:
 
     @staticmethod
     def look():
-        """A function of nothing: what is another value behind each draw."""
+        """A function without arguments: its value is another one behind each draw."""
         random = sys.modules["random"]
         generator, kind = random._inst, type(random._inst).__base__
         # As CPython has it: an object's head, the position, the words. Elsewhere it is asked for.
