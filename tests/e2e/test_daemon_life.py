@@ -272,7 +272,7 @@ def test_fault_60_a_few_descriptors_are_enough_for_many_shards(tmp_path, limit, 
         numbers = [int(n) for batch in penstock.attach("p", daemon.socket, timeout=60) for n in batch["n"]]
         assert sorted(numbers) == list(range(shards))
     finally:
-        assert daemon.stop() == 0
+        assert daemon.stop() == 0, daemon.process.stderr.read()
 
 
 def test_fault_60_it_takes_the_descriptors_that_it_may_have(tmp_path):
