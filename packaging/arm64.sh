@@ -38,6 +38,8 @@ arm64_sysroot() {
   as_root rm -rf "$arm64_root" "$arm64_root.packages"
   as_root mmdebstrap --architectures=arm64 --variant=extract --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr \
     "--include=$(IFS=, && echo "${wanted[*]}")" --extract-hook=packaging/arm64_lists.sh bookworm "$arm64_root" || return
+  # qemu-user looks for each path here first, and a folder of temporary files is none of the packages'.
+  as_root rmdir "$arm64_root/tmp" || return
   # Links from the root on would lead to this machine's files.
   as_root find "$arm64_root" -xdev -type l -lname '/*' -exec sh -c \
     'for link; do ln -sfnr "$0$(readlink "$link")" "$link"; done' "$arm64_root" {} + || return

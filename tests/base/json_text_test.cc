@@ -62,9 +62,13 @@ TEST_CASE("What is no JSON is told with its place") {
       {"{} {}", "not JSON: expected the end behind the document, found more (byte 3 of the text)"},
       {R"("a"b)",
        "not JSON: expected the end behind the document, found more (byte 3 of the text)"},
-      // Of simdjson's marks these two are none.
+      // Of simdjson's marks these two are none. Its first stage for arm64 marks no form feed.
+#if defined(__aarch64__)
+      {"[1\x0c 2]", "not JSON: expected a value, found something else (byte 1 of the text)"},
+#else
       {"[1\x0c 2]",
        "not JSON: expected a comma or ] behind a value, found something else (byte 2 of the text)"},
+#endif
       {"{\"a\"\x1a 1}",
        "not JSON: expected a colon behind a key, found something else (byte 4 of the text)"},
       {"[\"\xff\"]", "not JSON: expected UTF-8, found other bytes (byte 2 of the text)"},
