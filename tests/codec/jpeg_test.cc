@@ -92,8 +92,8 @@ TEST_CASE("pixels and verdicts are TensorFlow's") {
     CHECK(ours.shape.width == golden.shape.width);
     CHECK(ours.shape.channels == golden.shape.channels);
 #if defined(__aarch64__)
-    // Coefficients of a damaged image may overflow, as TensorFlow's did on x86-64: what libjpeg-turbo
-    // makes of them depends on its instructions (docs/limits.md).
+    // Numbers of a damaged image may overflow: what libjpeg-turbo makes of them depends on its
+    // instructions (docs/limits.md).
     if (golden.flip >= 0) continue;
 #endif
     CHECK(Fnv1a(ours.pixels.data(), ours.pixels.size()) == golden.hash);
