@@ -34,16 +34,15 @@ endfunction()
 # One set of these alone, and one for expressions and functions, one for the engine and the ops, one for the service.
 penstock_precompile(penstock_base)
 foreach(target penstock_ring penstock_io penstock_codec penstock_text penstock_samples penstock_client_static penstock_ctl_data penstock_ctl_batches
-    penstock_ctl_top penstock_inspect)
+    penstock_ctl_top penstock_inspect penstock_helpers)
   penstock_precompiled(${target} penstock_base)
 endforeach()
 penstock_precompile(penstock_expr "server/expr/arguments.h" "server/expr/function.h")
 penstock_precompiled(penstock_functions penstock_expr)
 penstock_precompiled(penstock_image penstock_expr)
 penstock_precompile(penstock_engine "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h")
-foreach(target penstock_ops penstock_python_workers penstock_helpers)
-  penstock_precompiled(${target} penstock_engine)
-endforeach()
+penstock_precompiled(penstock_ops penstock_engine)
+penstock_precompiled(penstock_python_workers penstock_engine)
 penstock_precompile(penstock_service "penstock/v1/control.pb.h" "penstock/v1/pipeline.pb.h" "server/engine/plan/op_registry.h")
 
 # penstock_tests_precompiled(TARGET DEPENDENCIES header...): a set for programs of tests. It is a target of its own, since whoever takes a set
