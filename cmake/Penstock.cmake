@@ -33,7 +33,7 @@ set(PENSTOCK_SANITIZE "" CACHE STRING "Sanitizers to build with, such as address
 # add where the instruction set has FMA, and the bytes of a batch would depend on the machine.
 add_library(penstock_settings INTERFACE)
 target_include_directories(penstock_settings INTERFACE ${CMAKE_SOURCE_DIR})
-# All for threads: objects share precompiled headers, which one that is for threads cannot with one that is not.
+# Everything is compiled for threads: g++ takes a precompiled header only where that option is the same.
 target_compile_options(penstock_settings INTERFACE -pthread -ffp-contract=off -Wall -Wextra -Wno-unused-parameter)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   target_compile_options(penstock_settings INTERFACE -march=x86-64-v2)

@@ -31,7 +31,7 @@ function(penstock_precompiled target from)
   endif()
 endfunction()
 
-# One set of these alone, and one for expressions and functions, one for the engine and the ops, one for the service.
+# One set of the headers above alone, one for expressions and their functions, one for the engine and the ops, one for the service.
 penstock_precompile(penstock_base)
 foreach(target penstock_ring penstock_io penstock_codec penstock_text penstock_samples penstock_client_static penstock_ctl_data penstock_ctl_batches
     penstock_ctl_top penstock_inspect penstock_helpers)

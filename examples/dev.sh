@@ -3,8 +3,8 @@
 #: ./dev demo [SECONDS]
 #: a trainer on real data, from nothing
 
-# Of one processor, to compile what the demo needs.
-demo_minutes=17
+# Of one processor, to compile what the demo needs, where two processors are the threads of one core. Others take less.
+demo_minutes=35
 
 demo() {
   local seconds=${1-10} processors
@@ -18,7 +18,7 @@ TEXT
   if [ -x build/release/bin/penstockd ]; then
     echo "It takes half a minute, and more where sources have changed since the last build."
   else
-    echo "The first time it compiles: about $(((demo_minutes + processors - 1) / processors)) minutes on the $processors processors here. The next times take half a minute."
+    echo "The first time it compiles: at most some $(((demo_minutes + processors - 1) / processors)) minutes on the $processors processors here. The next times take half a minute."
   fi
   # How far it is, and for how many seconds already.
   local -x NINJA_STATUS='[%f of %t, %e s] '

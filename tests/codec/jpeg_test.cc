@@ -1,6 +1,7 @@
 #include "server/codec/jpeg.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/catch.h"
@@ -69,6 +70,19 @@ std::string WithSize(std::string jpeg, int height, int width) {
   return jpeg;
 }
 
+// Numbers of a damaged image may overflow. What libjpeg-turbo makes of these four depends on its
+// instructions (docs/limits.md).
+bool HasOtherPixelsHere(const Golden& golden) {
+#if defined(__aarch64__)
+  const std::string_view file = golden.file;
+  return (file == "rgb_420.jpg" && golden.flip == 9384) ||
+         (file == "rgb_progressive.jpg" && golden.flip == 2691) ||
+         (file == "rgb_restarts.jpg" && (golden.flip == 3787 || golden.flip == 5635));
+#else
+  return false;
+#endif
+}
+
 TEST_CASE("pixels and verdicts are TensorFlow's") {
   // One decoder for all: what one image left behind must not show in the next.
   JpegDecoder decoder;
@@ -91,11 +105,7 @@ TEST_CASE("pixels and verdicts are TensorFlow's") {
     CHECK(ours.shape.height == golden.shape.height);
     CHECK(ours.shape.width == golden.shape.width);
     CHECK(ours.shape.channels == golden.shape.channels);
-#if defined(__aarch64__)
-    // Numbers of a damaged image may overflow: what libjpeg-turbo makes of them depends on its
-    // instructions (docs/limits.md).
-    if (golden.flip >= 0) continue;
-#endif
+    if (HasOtherPixelsHere(golden)) continue;
     CHECK(Fnv1a(ours.pixels.data(), ours.pixels.size()) == golden.hash);
   }
 }
